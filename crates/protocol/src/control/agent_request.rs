@@ -1,0 +1,299 @@
+//! What the agent asks of the host.
+
+use crate::hook::{HookInput, McpServerRef};
+use crate::id::{AgentId, CallbackId, SessionId, ToolUseId};
+use crate::json::{Fault, Number, RawJson, RawObject};
+use crate::legacy::SdkControlInterrupt;
+use crate::permission::PermissionUpdate;
+use crate::text::Text;
+use crate::tool::ToolInput;
+use crate::wire::{record, union, words};
+
+use super::mcp::McpMessage;
+
+union! {
+    /// What the agent asks of the host, by `subtype`.
+    AgentRequest by "subtype" {
+        /// May this tool be called?
+        "can_use_tool" => CanUseTool(Box<CanUseTool>),
+        /// What does this hook say?
+        "hook_callback" => HookCallback(Box<HookCallback>),
+        /// A message for one of the host's MCP servers.
+        "mcp_message" => McpMessage(Box<McpMessage>),
+        /// An MCP server asks the person something.
+        "elicitation" => Elicitation(Box<Elicitation>),
+        /// A dialog for the person.
+        "request_user_dialog" => RequestUserDialog(Box<RequestUserDialog>),
+        /// A fresh token for the login.
+        "oauth_token_refresh" => OauthTokenRefresh(Box<OauthTokenRefresh>),
+        /// A fresh token of the host.
+        "host_auth_token_refresh" => HostAuthTokenRefresh(Box<HostAuthTokenRefresh>),
+        /// The secret of a remote session.
+        "remote_control_work_secret" => RemoteControlWorkSecret(Box<RemoteControlWorkSecret>),
+        /// Copy text for the person.
+        "ui_copy" => UiCopy(Box<UiCopy>),
+        /// What stands in the input line?
+        "ui_prompt_read" => UiPromptRead(Box<UiPromptRead>),
+        /// Put text into the input line.
+        "ui_prompt_fill" => UiPromptFill(Box<UiPromptFill>),
+        /// Paint the input line.
+        "ui_prompt_paint" => UiPromptPaint(Box<UiPromptPaint>),
+        /// Suggest text in the input line.
+        "ui_prompt_suggest" => UiPromptSuggest(Box<UiPromptSuggest>),
+        /// What is selected?
+        "ui_read_selection" => UiReadSelection(Box<UiReadSelection>),
+        /// For hosted sessions. Leave it unanswered.
+        "remote_tool_call" => RemoteToolCall(Box<RemoteToolCall>),
+        /// For hosted sessions. Leave it unanswered.
+        "remote_plumbing_call" => RemotePlumbingCall(Box<RemotePlumbingCall>),
+        /// For hosted sessions. Leave it unanswered.
+        "remote_tools_probe" => RemoteToolsProbe(Box<RemoteToolsProbe>),
+        /// For hosted sessions. Leave it unanswered.
+        "remote_tools_reannounce" => RemoteToolsReannounce(Box<RemoteToolsReannounce>),
+        /// Legacy: an interrupt, acknowledged. Answer with an acknowledgement.
+        "sdk_control_interrupt" => SdkControlInterrupt(Box<SdkControlInterrupt>),
+    }
+}
+
+record! {
+    /// May this tool be called?
+    CanUseTool ["subtype" = "can_use_tool"] {
+        /// The tool.
+        tool_name: Text,
+        /// Its name for people.
+        display_name: Text,
+        /// Its input.
+        input: RawObject,
+        /// What the call does, for people.
+        description: Text,
+        /// What could be allowed for good.
+        permission_suggestions: Vec<PermissionUpdate>,
+        /// The path that is out of bounds.
+        blocked_path: Text,
+        /// Why it is asked.
+        decision_reason: Text,
+        /// Why it is asked, by kind.
+        decision_reason_type: DecisionReasonType,
+        /// Why it is asked, for programs.
+        decision_reason_code: Text,
+        /// Where the rule that asks was set.
+        decision_reason_rule_source: Text,
+        /// The event of the hook that asks.
+        decision_reason_hook_event: Text,
+        /// Where the hook that asks was set.
+        decision_reason_hook_source: Text,
+        /// The plugin of the hook that asks.
+        decision_reason_hook_plugin_id: Text,
+        /// The rule that asks.
+        matched_ask_rule: MatchedAskRule,
+        /// The tool's MCP server. Trust by its source, not its name.
+        mcp_server: McpServerRef,
+        /// A title for the question.
+        title: Text,
+        /// The sub-agent that calls.
+        agent_id: AgentId,
+        /// Whether a classifier could allow it.
+        classifier_approvable: bool,
+        /// Do not offer to allow it for good.
+        suppress_always_allow_rule: bool,
+        /// The answer to offer first is no.
+        default_to_no: bool,
+        /// A person must answer: it is a question or a plan.
+        requires_user_interaction: bool,
+        /// The server's policy says ask.
+        server_policy_ask_only: bool,
+        /// The plugin that calls.
+        plugin: RawJson,
+        /// What the server says.
+        server_prompt: RawJson,
+        /// The folder of the computer.
+        computer_folder: RawJson,
+        /// Where it comes from, in one line.
+        provenance_prompt_line: Text,
+        /// What kind of tool.
+        tool_kind: Text,
+        /// The call. Absent up to version 2.0.1.
+        tool_use_id: ToolUseId,
+    }
+}
+
+impl CanUseTool {
+    /// Its input as the built-in tool of that name takes it.
+    ///
+    /// # Errors
+    /// If a field has the wrong JSON type.
+    pub fn typed_input(&self) -> Result<ToolInput, Fault> {
+        let input = self.input.value().cloned().unwrap_or_default();
+        ToolInput::read(self.tool_name.as_str().unwrap_or_default(), &input)
+    }
+}
+
+words! {
+    /// Why permission is asked for or denied.
+    DecisionReasonType {
+        /// A rule.
+        Rule = "rule",
+        /// The permission mode.
+        Mode = "mode",
+        /// A part of a compound command.
+        SubcommandResults = "subcommandResults",
+        /// The tool that answers for permissions.
+        PermissionPromptTool = "permissionPromptTool",
+        /// A hook.
+        Hook = "hook",
+        /// An agent in the background cannot ask.
+        AsyncAgent = "asyncAgent",
+        /// The sandbox would be left.
+        SandboxOverride = "sandboxOverride",
+        /// The path is outside the working directories.
+        WorkingDir = "workingDir",
+        /// A safety check.
+        SafetyCheck = "safetyCheck",
+        /// The classifier of auto mode.
+        Classifier = "classifier",
+        /// Something else.
+        Other_ = "other",
+    }
+}
+
+record! {
+    /// A rule that asks.
+    MatchedAskRule {
+        /// Where it was set.
+        source: Text,
+        /// The tool.
+        tool_name: Text,
+        /// What of it.
+        rule_content: Text,
+    }
+}
+
+record! {
+    /// What does this hook say?
+    HookCallback ["subtype" = "hook_callback"] {
+        /// The callback, by the host's choice.
+        callback_id: CallbackId,
+        /// What happened.
+        input: HookInput,
+        /// The tool call; a random id for events that have none.
+        tool_use_id: ToolUseId,
+        /// When it was asked.
+        issued_at: RawJson,
+        /// How long the agent waits.
+        deadline_ms: Number,
+        /// The hook, as the oldest descriptions name it.
+        hook_name: Text => legacy,
+        /// What happened, as the oldest descriptions have it.
+        hook_data: RawJson => legacy,
+    }
+}
+
+record! {
+    /// An MCP server asks the person something.
+    Elicitation ["subtype" = "elicitation"] {
+        /// The server.
+        mcp_server_name: Text,
+        /// The question.
+        message: Text,
+        /// `form` or `url`.
+        mode: Text,
+        /// Where to answer.
+        url: Text,
+        /// Names the question.
+        elicitation_id: Text,
+        /// What the answer must look like.
+        requested_schema: RawObject,
+        /// In which order to ask.
+        property_order: Vec<Text>,
+        /// A title.
+        title: Text,
+        /// The server's name for people.
+        display_name: Text,
+        /// More about it.
+        description: Text,
+    }
+}
+
+record! {
+    /// A dialog for the person. Leave kinds unanswered that the host did not declare.
+    RequestUserDialog ["subtype" = "request_user_dialog"] {
+        /// What kind of dialog.
+        dialog_kind: Text,
+        /// What it shows.
+        payload: RawObject,
+        /// The tool call it is about.
+        tool_use_id: ToolUseId,
+    }
+}
+
+record! {
+    /// A fresh token for the login.
+    OauthTokenRefresh ["subtype" = "oauth_token_refresh"] {
+        /// What it is for.
+        kind: Text,
+        /// How the old one stands.
+        token_state: RawJson,
+        /// The call that was refused.
+        refused_call: RawJson,
+    }
+}
+
+record! {
+    /// A fresh token of the host.
+    HostAuthTokenRefresh ["subtype" = "host_auth_token_refresh"] {
+        /// The status with which the old one was refused.
+        status: Number,
+    }
+}
+
+record! {
+    /// The secret of a remote session.
+    RemoteControlWorkSecret ["subtype" = "remote_control_work_secret"] {
+        /// The session.
+        session_id: SessionId,
+    }
+}
+
+/// Requests whose fields are the plugin surface's business.
+macro_rules! opaque {
+    ($($(#[doc = $doc:literal])* $name:ident = $subtype:literal {
+        $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty),* $(,)?
+    })*) => {$(
+        record! {
+            $(#[doc = $doc])*
+            $name ["subtype" = $subtype] { $($(#[doc = $field_doc])* $field: $ty,)* }
+        }
+    )*};
+}
+
+opaque! {
+    /// Copy text for the person.
+    UiCopy = "ui_copy" {
+        /// The text.
+        text: Text,
+    }
+    /// What stands in the input line?
+    UiPromptRead = "ui_prompt_read" {}
+    /// Put text into the input line.
+    UiPromptFill = "ui_prompt_fill" {
+        /// The text.
+        text: Text,
+    }
+    /// Paint the input line.
+    UiPromptPaint = "ui_prompt_paint" {}
+    /// Suggest text in the input line.
+    UiPromptSuggest = "ui_prompt_suggest" {
+        /// The text.
+        text: Text,
+    }
+    /// What is selected?
+    UiReadSelection = "ui_read_selection" {}
+    /// For hosted sessions.
+    RemoteToolCall = "remote_tool_call" {}
+    /// For hosted sessions.
+    RemotePlumbingCall = "remote_plumbing_call" {}
+    /// For hosted sessions.
+    RemoteToolsProbe = "remote_tools_probe" {}
+    /// For hosted sessions.
+    RemoteToolsReannounce = "remote_tools_reannounce" {}
+}

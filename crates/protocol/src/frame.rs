@@ -1,0 +1,184 @@
+//! [`LineDecoder`]: bytes in any chunking in, lines out.
+
+use memchr::memchr;
+
+use crate::line::{Line, Position};
+
+/// The default cap on one line: 64 MiB.
+pub const DEFAULT_MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// Cuts a stream of bytes into lines.
+///
+/// A line ends at byte 0x0A and nowhere else: U+2028, U+2029 and U+0085 stand unescaped inside the
+/// lines of older CLIs. Blank lines are skipped; a carriage return before the newline and a byte
+/// order mark before the JSON stay in the line's raw bytes and do not disturb its reading.
+///
+/// A line longer than the cap becomes one [`Frame::TooLong`]; its bytes are not kept, and the next
+/// line is read as if nothing had happened. The decoder never holds more than the cap.
+///
+/// It does no I/O. Hand it what was read, and take the frames out until there are none:
+///
+/// ```
+/// use duologue_protocol::{Frame, LineDecoder};
+///
+/// let mut decoder = LineDecoder::new();
+/// let mut kinds = Vec::new();
+/// for chunk in [&b"{\"type\":\"keep_"[..], b"alive\"}\n\n{\"type\":\"result\"}"] {
+///     let mut rest = chunk;
+///     while let Some(frame) = decoder.next(&mut rest) {
+///         if let Frame::Line(line) = frame {
+///             kinds.push(line.head().unwrap().kind.into_owned());
+///         }
+///     }
+/// }
+/// if let Some(Frame::Line(line)) = decoder.finish() {
+///     kinds.push(line.head().unwrap().kind.into_owned());
+/// }
+/// assert_eq!(kinds, ["keep_alive", "result"]);
+/// ```
+#[derive(Debug)]
+pub struct LineDecoder {
+    max_line: usize,
+    keep_blank: bool,
+    /// The beginning of a line whose end has not been seen.
+    partial: Vec<u8>,
+    /// How many bytes of the current line have been dropped for being too many.
+    dropped: u64,
+    /// Where the current line begins.
+    start: Position,
+}
+
+/// One thing that [`LineDecoder`] found.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a line either fits or it does not")]
+pub enum Frame {
+    /// A line, without its newline.
+    Line(Line),
+    /// A line longer than the cap.
+    TooLong(TooLong),
+}
+
+/// A line that was longer than the cap. Its content is gone; the stream goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TooLong {
+    /// Where it began.
+    pub position: Position,
+    /// How long it was in bytes, without its newline.
+    pub length: u64,
+}
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Position { number, offset } = self.position;
+        write!(f, "line {number} (from byte {offset}) has {} bytes, more than the cap", self.length)
+    }
+}
+
+impl Default for LineDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LineDecoder {
+    /// A decoder with the default cap.
+    pub const fn new() -> Self {
+        Self {
+            max_line: DEFAULT_MAX_LINE,
+            keep_blank: false,
+            partial: Vec::new(),
+            dropped: 0,
+            start: Position { number: 1, offset: 0 },
+        }
+    }
+
+    /// Sets the cap: the most bytes a line may have without its newline.
+    #[must_use]
+    pub const fn max_line(mut self, bytes: usize) -> Self {
+        self.max_line = bytes;
+        self
+    }
+
+    /// Delivers blank lines too, for whoever must reproduce the stream.
+    #[must_use]
+    pub const fn keep_blank(mut self) -> Self {
+        self.keep_blank = true;
+        self
+    }
+
+    /// Takes the next frame out of `chunk`, which is advanced past what was used; `None` when the
+    /// chunk is used up. What is left in `chunk` belongs to the next call, so nothing is lost by
+    /// stopping early.
+    pub fn next(&mut self, chunk: &mut &[u8]) -> Option<Frame> {
+        while let Some(end) = memchr(b'\n', chunk) {
+            let (line, rest) = chunk.split_at(end);
+            *chunk = rest.get(1..).unwrap_or_default();
+            if let Some(frame) = self.complete(line, true) {
+                return Some(frame);
+            }
+        }
+        self.hold(chunk);
+        *chunk = &[];
+        None
+    }
+
+    /// The stream has ended: the last line, if it had no newline.
+    pub fn finish(&mut self) -> Option<Frame> {
+        if self.partial.is_empty() && self.dropped == 0 {
+            return None;
+        }
+        self.complete(&[], false)
+    }
+
+    /// How many bytes are held back because their line has no end yet.
+    pub fn held(&self) -> usize {
+        self.partial.len()
+    }
+
+    fn hold(&mut self, bytes: &[u8]) {
+        if self.dropped > 0 || self.partial.len() + bytes.len() > self.max_line {
+            self.dropped += (self.partial.len() + bytes.len()) as u64;
+            self.partial = Vec::new();
+            return;
+        }
+        let needed = self.partial.len() + bytes.len();
+        if needed > self.partial.capacity() {
+            // Doubling, but never beyond the cap.
+            let target = needed.max(self.partial.capacity() * 2).min(self.max_line);
+            self.partial.reserve_exact(target - self.partial.len());
+        }
+        self.partial.extend_from_slice(bytes);
+    }
+
+    /// A line has ended with these bytes.
+    fn complete(&mut self, last: &[u8], newline: bool) -> Option<Frame> {
+        let position = self.start;
+        let length = self.dropped + (self.partial.len() + last.len()) as u64;
+        self.start.offset += length + u64::from(newline);
+        self.start.number += 1;
+        if length > self.max_line as u64 {
+            self.dropped = 0;
+            self.partial = Vec::new();
+            return Some(Frame::TooLong(TooLong { position, length }));
+        }
+        let line = if self.partial.is_empty() {
+            if !self.keep_blank && is_blank(last) {
+                return None;
+            }
+            Line::copied(last)
+        } else {
+            self.hold(last);
+            let bytes = std::mem::take(&mut self.partial);
+            if !self.keep_blank && is_blank(&bytes) {
+                return None;
+            }
+            Line::from(bytes)
+        };
+        Some(Frame::Line(line.at(position, newline)))
+    }
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
+}

@@ -1,0 +1,510 @@
+//! [`Parser`]: one pass over one line.
+
+use std::borrow::Cow;
+
+use super::fault::{Fault, FaultKind};
+use super::number::Number;
+use super::raw::RawJson;
+use super::scan::{plain_run, unescape};
+use crate::text::{Source, Text};
+
+/// How deep a value may nest before it is refused.
+pub(crate) const MAX_DEPTH: usize = 512;
+
+/// A strict JSON reader over one line, whose texts are slices of that line.
+///
+/// Only the types of this crate drive it; it is public because [`Wire`](crate::Wire) names it.
+#[derive(Clone, Debug)]
+pub struct Parser<'l> {
+    source: SourceRef<'l>,
+    bytes: &'l [u8],
+    at: usize,
+}
+
+/// Where texts are cut from: a shared line, or a borrowed text of which copies are made.
+#[derive(Clone, Copy)]
+enum SourceRef<'l> {
+    Shared(&'l Source),
+    Borrowed(&'l str),
+}
+
+impl std::fmt::Debug for SourceRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl<'l> SourceRef<'l> {
+    fn text(self) -> &'l str {
+        match self {
+            Self::Shared(source) => source.as_str(),
+            Self::Borrowed(text) => text,
+        }
+    }
+}
+
+/// What the next value is, by its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Object => "an object",
+            Self::Array => "an array",
+            Self::String => "a string",
+            Self::Number => "a number",
+            Self::Bool => "true or false",
+            Self::Null => "null",
+        }
+    }
+}
+
+impl<'l> Parser<'l> {
+    pub(crate) fn new(source: &'l Source) -> Self {
+        Self { bytes: source.as_str().as_bytes(), source: SourceRef::Shared(source), at: 0 }
+    }
+
+    /// A reader that borrows: good for looking, as its texts would be copies.
+    pub(crate) fn borrowed(text: &'l str) -> Self {
+        Self { bytes: text.as_bytes(), source: SourceRef::Borrowed(text), at: 0 }
+    }
+
+    /// Reads only this part of the text, which must begin and end between characters.
+    pub(crate) fn within(mut self, start: usize, end: usize) -> Self {
+        self.at = start;
+        self.bytes = self.bytes.get(..end).unwrap_or_default();
+        self
+    }
+
+    fn fault(&self, kind: FaultKind) -> Fault {
+        Fault::new(kind, self.at)
+    }
+
+    /// Something else was needed here: either the text ended, or it is no JSON.
+    #[cold]
+    fn unexpected(&self, expected: &'static str) -> Fault {
+        if self.at >= self.bytes.len() {
+            self.fault(FaultKind::Truncated)
+        } else {
+            self.fault(FaultKind::Syntax(expected))
+        }
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[inline]
+    pub(crate) fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    /// Nothing but white space may follow.
+    pub(crate) fn end(&mut self) -> Result<(), Fault> {
+        self.skip_space();
+        if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault(FaultKind::Trailing)) }
+    }
+
+    /// The kind of the next value, which is not consumed.
+    #[inline]
+    pub(crate) fn kind(&mut self) -> Result<Kind, Fault> {
+        self.skip_space();
+        match self.byte() {
+            Some(b'"') => Ok(Kind::String),
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Bool),
+            Some(b'n') => Ok(Kind::Null),
+            _ => Err(self.unexpected("a value")),
+        }
+    }
+
+    #[inline]
+    fn require(&mut self, kind: Kind) -> Result<(), Fault> {
+        let found = self.kind()?;
+        if found == kind { Ok(()) } else { Err(self.wrong_type(kind.name(), found)) }
+    }
+
+    /// The next value has a type that does not belong here.
+    #[cold]
+    pub(crate) fn wrong_type(&self, expected: &'static str, found: Kind) -> Fault {
+        self.fault(FaultKind::WrongType { expected, found: found.name() })
+    }
+
+    #[cold]
+    pub(crate) fn missing(&self, name: &'static str) -> Fault {
+        self.fault(FaultKind::Missing(name))
+    }
+
+    /// Consumes a `null` if one is next.
+    #[inline]
+    pub(crate) fn take_null(&mut self) -> Result<bool, Fault> {
+        self.skip_space();
+        if self.byte() == Some(b'n') { self.literal(b"null").map(|()| true) } else { Ok(false) }
+    }
+
+    fn literal(&mut self, word: &'static [u8]) -> Result<(), Fault> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if rest.starts_with(word) {
+            self.at += word.len();
+            Ok(())
+        } else if word.starts_with(rest) {
+            Err(self.fault(FaultKind::Truncated))
+        } else {
+            Err(self.fault(FaultKind::Syntax("a value")))
+        }
+    }
+
+    pub(crate) fn boolean(&mut self) -> Result<bool, Fault> {
+        self.require(Kind::Bool)?;
+        if self.byte() == Some(b't') {
+            self.literal(b"true").map(|()| true)
+        } else {
+            self.literal(b"false").map(|()| false)
+        }
+    }
+
+    pub(crate) fn number(&mut self) -> Result<Number, Fault> {
+        self.require(Kind::Number)?;
+        let start = self.at;
+        self.skip_number()?;
+        let text = self.text_between(start, self.at);
+        Number::parse(text).ok_or_else(|| {
+            Fault::new(
+                FaultKind::WrongType { expected: "a number", found: "one out of range" },
+                start,
+            )
+        })
+    }
+
+    /// The text of a number, as it stands.
+    pub(crate) fn number_text(&mut self) -> Result<Text, Fault> {
+        self.require(Kind::Number)?;
+        let start = self.at;
+        self.skip_number()?;
+        Ok(self.cut(start, self.at))
+    }
+
+    /// The text of a number, to look at.
+    pub(crate) fn borrowed_number(&mut self) -> Result<Cow<'l, str>, Fault> {
+        self.require(Kind::Number)?;
+        let start = self.at;
+        self.skip_number()?;
+        Ok(Cow::Borrowed(self.text_between(start, self.at)))
+    }
+
+    fn text_between(&self, start: usize, end: usize) -> &'l str {
+        self.source.text().get(start..end).unwrap_or_default()
+    }
+
+    fn cut(&self, start: usize, end: usize) -> Text {
+        match self.source {
+            SourceRef::Shared(source) => Text::slice(source, start, end),
+            SourceRef::Borrowed(_) => Text::from(self.text_between(start, end)),
+        }
+    }
+
+    pub(crate) fn string(&mut self) -> Result<Text, Fault> {
+        self.require(Kind::String)?;
+        let (start, end, escapes) = self.skip_string()?;
+        if !escapes {
+            return Ok(self.cut(start, end));
+        }
+        let escaped = self.text_between(start, end);
+        match unescape(escaped) {
+            Some((text, false)) => Ok(Text::from(text)),
+            Some((lossy, true)) => Ok(Text::with_lone_surrogates(escaped, lossy)),
+            None => Err(Fault::new(FaultKind::Syntax("an escape"), start)),
+        }
+    }
+
+    /// A string to look at, not to keep.
+    pub(crate) fn borrowed_string(&mut self) -> Result<Cow<'l, str>, Fault> {
+        self.require(Kind::String)?;
+        self.string_to_look_at()
+    }
+
+    #[inline]
+    fn string_to_look_at(&mut self) -> Result<Cow<'l, str>, Fault> {
+        let (start, end, escapes) = self.skip_string()?;
+        let text = self.text_between(start, end);
+        if !escapes {
+            return Ok(Cow::Borrowed(text));
+        }
+        match unescape(text) {
+            Some((text, _)) => Ok(Cow::Owned(text)),
+            None => Err(Fault::new(FaultKind::Syntax("an escape"), start)),
+        }
+    }
+
+    /// Passes a string; tells what is between its quotes and whether that holds escapes.
+    #[inline]
+    fn skip_string(&mut self) -> Result<(usize, usize, bool), Fault> {
+        self.at += 1;
+        let start = self.at;
+        let mut escapes = false;
+        loop {
+            self.at += plain_run(self.bytes.get(self.at..).unwrap_or_default());
+            match self.byte() {
+                Some(b'"') => {
+                    let end = self.at;
+                    self.at += 1;
+                    return Ok((start, end, escapes));
+                }
+                Some(b'\\') => {
+                    escapes = true;
+                    self.skip_escape()?;
+                }
+                Some(_) => return Err(self.fault(FaultKind::Syntax("no control character"))),
+                None => return Err(self.fault(FaultKind::Truncated)),
+            }
+        }
+    }
+
+    fn skip_escape(&mut self) -> Result<(), Fault> {
+        self.at += 1;
+        match self.byte() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    if !self.byte().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                        return Err(self.unexpected("a hexadecimal digit"));
+                    }
+                    self.at += 1;
+                }
+                Ok(())
+            }
+            _ => Err(self.unexpected("an escape")),
+        }
+    }
+
+    fn skip_number(&mut self) -> Result<(), Fault> {
+        if self.byte() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.byte() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.skip_digits()?,
+            _ => return Err(self.unexpected("a digit")),
+        }
+        if self.byte() == Some(b'.') {
+            self.at += 1;
+            self.skip_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.byte() {
+                self.at += 1;
+            }
+            self.skip_digits()?;
+        }
+        Ok(())
+    }
+
+    fn skip_digits(&mut self) -> Result<(), Fault> {
+        let digits = self.bytes.get(self.at..).unwrap_or_default();
+        let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if count == 0 {
+            return Err(self.unexpected("a digit"));
+        }
+        self.at += count;
+        Ok(())
+    }
+
+    /// Enters an object. Then ask for each key with [`next_key`](Self::next_key).
+    #[inline]
+    pub(crate) fn enter_object(&mut self) -> Result<(), Fault> {
+        self.require(Kind::Object)?;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The next key of the object that was entered, or `None` at its end. The caller consumes the
+    /// value before it asks again. `first` starts as true.
+    #[inline]
+    pub(crate) fn next_key(&mut self, first: &mut bool) -> Result<Option<Cow<'l, str>>, Fault> {
+        self.skip_space();
+        match self.byte() {
+            Some(b'}') => {
+                self.at += 1;
+                return Ok(None);
+            }
+            Some(b',') if !*first => {
+                self.at += 1;
+                self.skip_space();
+            }
+            _ if *first => {}
+            _ => return Err(self.unexpected("`,` or `}`")),
+        }
+        *first = false;
+        if self.byte() != Some(b'"') {
+            return Err(self.unexpected("a key"));
+        }
+        let key = self.string_to_look_at()?;
+        self.colon()?;
+        Ok(Some(key))
+    }
+
+    #[inline]
+    fn colon(&mut self) -> Result<(), Fault> {
+        self.skip_space();
+        if self.byte() == Some(b':') {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(self.unexpected("`:`"))
+        }
+    }
+
+    /// Reads an array, handing each element's position to `element`.
+    pub(crate) fn array(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.require(Kind::Array)?;
+        self.at += 1;
+        self.skip_space();
+        if self.byte() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        for index in 0.. {
+            element(self).map_err(|fault| fault.at_index(index))?;
+            self.skip_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    break;
+                }
+                _ => return Err(self.unexpected("`,` or `]`")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a string field of the object that starts here; nothing is consumed.
+    ///
+    /// The wire names the kind of an object in one of its fields, mostly the first, but it may
+    /// stand anywhere.
+    pub(crate) fn peek_tag(&self, name: &'static str) -> Result<Cow<'l, str>, Fault> {
+        let mut ahead = self.clone();
+        ahead.enter_object()?;
+        let mut first = true;
+        while let Some(key) = ahead.next_key(&mut first)? {
+            if key == name {
+                return ahead.borrowed_string().map_err(|fault| fault.in_field(name));
+            }
+            ahead.skip()?;
+        }
+        Err(self.missing(name))
+    }
+
+    /// Consumes the tag of an object whose kind is known already.
+    #[inline]
+    pub(crate) fn expect_tag(&mut self, name: &'static str, value: &str) -> Result<(), Fault> {
+        let at = self.at;
+        let found = self.borrowed_string().map_err(|fault| fault.in_field(name))?;
+        if found == value { Ok(()) } else { Err(Fault::new(FaultKind::Contradiction(name), at)) }
+    }
+
+    /// The next value, whatever it is, as it stands.
+    pub(crate) fn raw(&mut self) -> Result<RawJson, Fault> {
+        self.skip_space();
+        let start = self.at;
+        self.skip()?;
+        Ok(RawJson::from_valid(self.cut(start, self.at)))
+    }
+
+    /// Passes one value, checking its syntax, however deep it is nested.
+    pub(crate) fn skip(&mut self) -> Result<(), Fault> {
+        // One bit for each open bracket: set for an object, clear for an array.
+        let mut open = [0_u64; MAX_DEPTH / 64];
+        let mut depth = 0;
+        loop {
+            let kind = self.kind()?;
+            match kind {
+                Kind::String => {
+                    self.skip_string()?;
+                }
+                Kind::Number => self.skip_number()?,
+                Kind::Bool => {
+                    self.boolean()?;
+                }
+                Kind::Null => self.literal(b"null")?,
+                Kind::Object | Kind::Array => {
+                    self.at += 1;
+                    self.skip_space();
+                    let close = if kind == Kind::Object { b'}' } else { b']' };
+                    if self.byte() == Some(close) {
+                        self.at += 1;
+                    } else {
+                        let Some(word) = open.get_mut(depth / 64) else {
+                            return Err(self.fault(FaultKind::TooDeep));
+                        };
+                        let bit = 1 << (depth % 64);
+                        depth += 1;
+                        if kind == Kind::Object {
+                            *word |= bit;
+                            self.skip_key()?;
+                        } else {
+                            *word &= !bit;
+                        }
+                        continue;
+                    }
+                }
+            }
+            // A value has ended: close what ends with it, or go on to the next one.
+            loop {
+                let Some(top) = depth.checked_sub(1) else {
+                    return Ok(());
+                };
+                let is_object =
+                    open.get(top / 64).is_some_and(|word| word & (1 << (top % 64)) != 0);
+                self.skip_space();
+                match (self.byte(), is_object) {
+                    (Some(b','), true) => {
+                        self.at += 1;
+                        self.skip_space();
+                        self.skip_key()?;
+                        break;
+                    }
+                    (Some(b','), false) => {
+                        self.at += 1;
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        self.at += 1;
+                        depth = top;
+                    }
+                    (_, true) => return Err(self.unexpected("`,` or `}`")),
+                    (_, false) => return Err(self.unexpected("`,` or `]`")),
+                }
+            }
+        }
+    }
+
+    fn skip_key(&mut self) -> Result<(), Fault> {
+        if self.byte() != Some(b'"') {
+            return Err(self.unexpected("a key"));
+        }
+        self.skip_string()?;
+        self.colon()
+    }
+}

@@ -1,0 +1,220 @@
+//! `stream_event` lines: the answer while it is being written.
+
+use crate::content::ContentBlock;
+use crate::id::{MessageId, SessionId, ToolUseId, Uuid};
+use crate::json::{Number, RawJson};
+use crate::message::{Message, StopReason, Usage};
+use crate::text::Text;
+use crate::wire::{record, union};
+
+record! {
+    /// One step of an answer that is being written. Only with `--include-partial-messages`.
+    StreamLine ["type" = "stream_event"] {
+        /// The event, as the Messages API streams it.
+        event: StreamEvent,
+        /// The conversation.
+        session_id: SessionId,
+        /// The tool call whose sub-agent speaks; null for the main agent.
+        parent_tool_use_id: ToolUseId,
+        /// Names this line.
+        uuid: Uuid,
+        /// The message that is being written.
+        api_message_id: MessageId,
+        /// Milliseconds to the first token, on `message_start`.
+        ttft_ms: Number,
+        /// How much of the thinking is shown.
+        thinking_display: Text,
+        /// Blocks that will not be finished, on `message_stop`.
+        abandoned_blocks: Box<AbandonedBlocks>,
+        /// The prompt that this turn answers.
+        user_message_uuid: Uuid,
+        /// The prompts that this turn answers.
+        user_message_uuids: Box<Vec<Uuid>>,
+        /// The turn goes on where a restart had cut one off.
+        resume_reason: Box<Text>,
+        /// How many text deltas were joined in this one.
+        text_runs_joined: Box<RawJson>,
+    }
+}
+
+record! {
+    /// Blocks that will not be finished.
+    AbandonedBlocks {
+        /// Their message.
+        api_message_id: MessageId,
+        /// The first of them.
+        from_block_index: Number,
+    }
+}
+
+union! {
+    /// An event of the Messages API's stream.
+    StreamEvent by "type" {
+        /// More of a block.
+        "content_block_delta" => ContentBlockDelta(ContentBlockDelta),
+        /// A block begins.
+        "content_block_start" => ContentBlockStart(Box<ContentBlockStart>),
+        /// A block ends.
+        "content_block_stop" => ContentBlockStop(ContentBlockStop),
+        /// A message begins.
+        "message_start" => MessageStart(Box<MessageStart>),
+        /// The message is about to end: why, and what it used.
+        "message_delta" => MessageDelta(Box<MessageDelta>),
+        /// A message ends.
+        "message_stop" => MessageStop(MessageStop),
+        /// Nothing, to keep the connection alive.
+        "ping" => Ping(Ping),
+        /// The stream broke.
+        "error" => Error(Box<StreamError>),
+    }
+}
+
+record! {
+    /// A message begins.
+    MessageStart ["type" = "message_start"] {
+        /// The message, without content.
+        message: Message,
+    }
+}
+
+record! {
+    /// A block begins.
+    ContentBlockStart ["type" = "content_block_start"] {
+        /// Its place in the message.
+        index: Number,
+        /// The block, without content.
+        content_block: ContentBlock,
+    }
+}
+
+record! {
+    /// More of a block.
+    ContentBlockDelta ["type" = "content_block_delta"] {
+        /// The block's place in the message.
+        index: Number,
+        /// What is added.
+        delta: Delta,
+    }
+}
+
+record! {
+    /// A block ends.
+    ContentBlockStop ["type" = "content_block_stop"] {
+        /// Its place in the message.
+        index: Number,
+    }
+}
+
+record! {
+    /// The message is about to end.
+    MessageDelta ["type" = "message_delta"] {
+        /// Why.
+        delta: MessageDeltaBody,
+        /// What it used in all.
+        usage: Usage,
+        /// What the server did to the context.
+        context_management: RawJson,
+    }
+}
+
+record! {
+    /// Why a message ends.
+    MessageDeltaBody {
+        /// The reason.
+        stop_reason: StopReason,
+        /// The sequence that ended it.
+        stop_sequence: Text,
+        /// More about the reason.
+        stop_details: RawJson,
+        /// The server's container.
+        container: RawJson,
+    }
+}
+
+record! {
+    /// A message ends.
+    MessageStop ["type" = "message_stop"] {}
+}
+
+record! {
+    /// Nothing, to keep the connection alive.
+    Ping ["type" = "ping"] {}
+}
+
+record! {
+    /// The stream broke.
+    StreamError ["type" = "error"] {
+        /// What happened.
+        error: RawJson,
+    }
+}
+
+union! {
+    /// What is added to a block.
+    Delta by "type" {
+        /// Text.
+        "text_delta" => Text(TextDelta),
+        /// Thinking.
+        "thinking_delta" => Thinking(ThinkingDelta),
+        /// The JSON text of a tool's input, piece by piece.
+        "input_json_delta" => InputJson(InputJsonDelta),
+        /// The proof that the model wrote the thinking.
+        "signature_delta" => Signature(SignatureDelta),
+        /// Where a text comes from.
+        "citations_delta" => Citations(Box<CitationsDelta>),
+        /// A summary that stands for what came before.
+        "compaction_delta" => Compaction(Box<CompactionDelta>),
+    }
+}
+
+record! {
+    /// More text.
+    TextDelta ["type" = "text_delta"] {
+        /// The text.
+        text: Text,
+    }
+}
+
+record! {
+    /// More thinking.
+    ThinkingDelta ["type" = "thinking_delta"] {
+        /// The thinking.
+        thinking: Text,
+        /// How many tokens it may have been.
+        estimated_tokens: Number,
+    }
+}
+
+record! {
+    /// More of a tool's input.
+    InputJsonDelta ["type" = "input_json_delta"] {
+        /// A piece of JSON text.
+        partial_json: Text,
+    }
+}
+
+record! {
+    /// The proof that the model wrote the thinking.
+    SignatureDelta ["type" = "signature_delta"] {
+        /// The proof.
+        signature: Text,
+    }
+}
+
+record! {
+    /// Where a text comes from.
+    CitationsDelta ["type" = "citations_delta"] {
+        /// One citation.
+        citation: RawJson,
+    }
+}
+
+record! {
+    /// A summary that stands for what came before.
+    CompactionDelta ["type" = "compaction_delta"] {
+        /// The summary.
+        content: Text,
+        /// The summary, encrypted.
+        encrypted_content: Text,
+    }
+}
