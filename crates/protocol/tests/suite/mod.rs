@@ -1,1 +1,9 @@
+mod constructors;
+mod framing;
+mod lines;
+mod properties;
 mod recordings;
+mod rules;
+mod schema;
+mod seeds;
+mod support;
