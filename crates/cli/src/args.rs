@@ -20,6 +20,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Is every line understood? Counts, unknown types and fields, malformed lines, broken rules
     Check(Check),
+    /// What happened? A timeline of a conversation, for people, programs or a browser
+    Inspect(Inspect),
     /// Print the JSON Schema of the wire
     Schema(Schema),
 }
@@ -56,14 +58,54 @@ pub(crate) struct Check {
     pub(crate) max_line: Option<usize>,
 }
 
+/// What happened?
+///
+/// Reads a tape or a plain capture of stdout and tells what happened in it, each thing once: turns,
+/// agents, texts, tool calls and their results, permissions and who decided, retries, tokens, money.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Inspect {
+    /// A tape or a capture; - or nothing for stdin
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(crate) file: PathBuf,
+
+    /// Print the events, one JSON object per line
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) json: bool,
+
+    /// Show texts, thinking and tool inputs as they were streamed too
+    #[arg(long)]
+    pub(crate) deltas: bool,
+
+    /// Write one HTML page, which needs no network
+    #[arg(long, value_name = "OUT", conflicts_with = "follow")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Wait for more at the end of the file, until interrupted
+    #[arg(long)]
+    pub(crate) follow: bool,
+
+    /// Show everything in full, not just its beginning
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Which way the lines of a plain capture go
+    #[arg(long, value_enum, default_value_t = Way::ToHost)]
+    pub(crate) direction: Way,
+}
+
 /// Print the JSON Schema of the wire.
 ///
 /// A line validates if this version understands it. Unknown fields are allowed.
 #[derive(Debug, Parser)]
 pub(crate) struct Schema {
     /// Only the lines that go this way
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "events")]
     pub(crate) direction: Option<Way>,
+
+    /// The events of `inspect --json` instead of the lines of the wire
+    #[arg(long)]
+    pub(crate) events: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     };
     let result = match &args.command {
         Command::Check(check) => commands::check::run(check),
+        Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),
     };
     match result {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::line::Direction;
 use crate::to_agent::ToAgent;
 use crate::to_host::ToHost;
+use crate::transcript::Event;
 use crate::wire::Schemas;
 
 /// The JSON Schema (draft 2020-12) of the lines that go this way.
@@ -39,6 +40,19 @@ pub fn of_both() -> Value {
     let mut roots = ToHost::known_schema(&mut schemas);
     roots.extend(ToAgent::known_schema(&mut schemas));
     document("A line of the wire, either way", roots, schemas)
+}
+
+/// The JSON Schema of the events of a [`Transcript`](crate::transcript::Transcript).
+///
+/// ```
+/// use duologue_protocol::schema;
+///
+/// assert!(schema::of_events().is_object());
+/// ```
+pub fn of_events() -> Value {
+    let mut schemas = Schemas::default();
+    let roots = Event::known_schema(&mut schemas);
+    document("An event of a conversation", roots, schemas)
 }
 
 fn document(title: &str, roots: Vec<Value>, schemas: Schemas) -> Value {

@@ -9,6 +9,7 @@ use crate::exit;
 
 pub(crate) fn run(args: &Schema) -> anyhow::Result<u8> {
     let schema = match args.direction.map(Direction::from) {
+        _ if args.events => schema::of_events(),
         Some(direction) => schema::of(direction),
         None => schema::of_both(),
     };
