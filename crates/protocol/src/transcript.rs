@@ -128,9 +128,9 @@ impl Transcript {
     /// A line to the host came, which was read already.
     pub fn handle_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
         match decoded {
-            Decoded::Known(message) => self.to_host(message),
+            Decoded::Known(message) => self.message_to_host(message),
             // A result of a new kind ends its turn all the same.
-            Decoded::Unknown(message @ ToHost::Result(_)) => self.to_host(message),
+            Decoded::Unknown(message @ ToHost::Result(_)) => self.message_to_host(message),
             Decoded::Unknown(message) => {
                 self.unknown(
                     Direction::ToHost,
@@ -147,7 +147,7 @@ impl Transcript {
     pub fn handle_to_agent(&mut self, decoded: &Decoded<ToAgent>, line: &Line) {
         self.host_seen = true;
         match decoded {
-            Decoded::Known(message) => self.to_agent(message),
+            Decoded::Known(message) => self.message_to_agent(message),
             Decoded::Unknown(message) => {
                 self.unknown(
                     Direction::ToAgent,
@@ -165,9 +165,12 @@ impl Transcript {
     /// The stream has ended: whatever is open will not be finished.
     pub fn handle_end(&mut self) {
         let unfinished: Vec<u64> = self.turns.open().collect();
-        let turn = self.turns.current();
-        let mut out = Out::new(&mut self.events, turn, None);
-        self.messages.of(None).end_turn(&mut out);
+        let agents = self.messages.agents();
+        for agent in agents.iter().map(Some).chain([None]) {
+            let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+            let mut out = Out::new(&mut self.events, turn, agent);
+            self.messages.of(agent).end_turn(&mut out);
+        }
         let unfinished = unfinished.into_iter().map(Into::into).collect::<Vec<_>>();
         self.out(None).emit(RunEnded::new().unfinished_turns(unfinished));
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::id::ToolUseId;
 use crate::system::{TaskNotification, TaskStarted as TaskStartedLine, TaskType};
 use crate::text::Text;
-use crate::tool::Agent;
+use crate::tool::{Agent, ExitPlanMode};
 use crate::wire::Field;
 
 use super::body::{AgentFinished, AgentStarted, ToolCall};
@@ -13,14 +13,25 @@ use super::seen::Seen;
 
 /// The tools that start sub-agents.
 const STARTERS: [&str; 2] = ["Agent", "Task"];
+/// The tool that proposes a plan.
+pub(super) const PLAN: &str = "ExitPlanMode";
 
 /// The sub-agents that are at work, by the tool call that started them.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
     open: HashMap<String, AgentState>,
-    /// Which agent made a call that has no result yet.
-    callers: HashMap<String, Option<ToolUseId>>,
+    /// The calls that have no result yet.
+    calls: HashMap<String, Call>,
     finished: Seen,
+}
+
+/// A call that has no result yet.
+#[derive(Debug)]
+struct Call {
+    /// The agent that made it.
+    by: Option<ToolUseId>,
+    /// The plan in it, if it proposes one.
+    plan: Option<Text>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +49,12 @@ impl Agents {
     /// A tool is called: perhaps one that starts a sub-agent.
     pub(super) fn called(&mut self, call: &ToolCall, agent: Option<&ToolUseId>, turn: Option<u64>) {
         let Some(id) = call.id.as_str() else { return };
-        self.callers.insert(id.to_owned(), agent.cloned());
+        let plan = call
+            .input
+            .value()
+            .filter(|_| call.name.as_str() == Some(PLAN))
+            .and_then(|input| input.read::<ExitPlanMode>().ok()?.plan.into_value());
+        self.calls.insert(id.to_owned(), Call { by: agent.cloned(), plan });
         if !call.name.as_str().is_some_and(|name| STARTERS.contains(&name)) {
             return;
         }
@@ -57,12 +73,17 @@ impl Agents {
 
     /// The agent that made this call.
     pub(super) fn caller(&self, tool_use_id: &str) -> Option<&ToolUseId> {
-        self.callers.get(tool_use_id)?.as_ref()
+        self.calls.get(tool_use_id)?.by.as_ref()
+    }
+
+    /// The plan in this call.
+    pub(super) fn plan(&self, tool_use_id: Option<&str>) -> Option<Text> {
+        self.calls.get(tool_use_id?)?.plan.clone()
     }
 
     /// A call has its result.
     pub(super) fn returned(&mut self, tool_use_id: &str) {
-        self.callers.remove(tool_use_id);
+        self.calls.remove(tool_use_id);
     }
 
     /// The turn in which this agent was started.

@@ -11,13 +11,12 @@ use crate::text::Text;
 use crate::tool::{AskUserQuestion, ExitPlanMode};
 use crate::wire::{Field, Wire};
 
+use super::agents::PLAN;
 use super::body::*;
 use super::out::Out;
 
 /// The tool that asks the person.
 const QUESTION: &str = "AskUserQuestion";
-/// The tool that proposes a plan.
-const PLAN: &str = "ExitPlanMode";
 /// What hosts say when a plan is rejected, not sent back.
 const REJECTED: &str = "User rejected the plan";
 
@@ -66,9 +65,16 @@ impl Asks {
 }
 
 /// Tells what is asked.
-pub(super) fn tell_asked(id: &Field<RequestId>, request: &AgentRequest, out: &mut Out<'_>) {
+///
+/// `plan` is what the model wrote in its call, for CLIs that leave it out of the request.
+pub(super) fn tell_asked(
+    id: &Field<RequestId>,
+    request: &AgentRequest,
+    plan: Option<Text>,
+    out: &mut Out<'_>,
+) {
     match request {
-        AgentRequest::CanUseTool(ask) => tell_permission(id, ask, out),
+        AgentRequest::CanUseTool(ask) => tell_permission(id, ask, plan, out),
         AgentRequest::HookCallback(hook) => {
             let mut event = HookCalled::new();
             event.request_id = id.clone();
@@ -96,7 +102,7 @@ pub(super) fn tell_asked(id: &Field<RequestId>, request: &AgentRequest, out: &mu
     }
 }
 
-fn tell_permission(id: &Field<RequestId>, ask: &CanUseTool, out: &mut Out<'_>) {
+fn tell_permission(id: &Field<RequestId>, ask: &CanUseTool, plan: Option<Text>, out: &mut Out<'_>) {
     let mut event = PermissionAsked::new();
     event.request_id = id.clone();
     event.tool_use_id = ask.tool_use_id.clone();
@@ -118,7 +124,8 @@ fn tell_permission(id: &Field<RequestId>, ask: &CanUseTool, out: &mut Out<'_>) {
             let mut event = PlanProposed::new();
             event.request_id = id.clone();
             event.tool_use_id = ask.tool_use_id.clone();
-            event.plan = input.read::<ExitPlanMode>().unwrap_or_default().plan;
+            let asked = input.read::<ExitPlanMode>().unwrap_or_default().plan.into_value();
+            event.plan = asked.or(plan).into();
             out.emit(event);
         }
         _ => {}

@@ -1,8 +1,9 @@
 //! Line by line: what each means for the conversation.
 
 use crate::content::{Content, ContentBlock, ToolResultBlock};
-use crate::control::CancelAsyncMessageReply;
-use crate::control::{ControlResponse, HostRequest, InterruptReply, Response};
+use crate::control::{
+    AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
+};
 use crate::id::{RequestId, ToolUseId, Uuid};
 use crate::lines::{Assistant, CommandLifecycle, CommandState, Prompt, StreamLine, User};
 use crate::text::Text;
@@ -22,7 +23,7 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 const LOCAL_COMMAND: &str = "<local-command-std";
 
 impl Transcript {
-    pub(super) fn to_host(&mut self, message: &ToHost) {
+    pub(super) fn message_to_host(&mut self, message: &ToHost) {
         if let Some(uuid) = message.uuid()
             && !self.seen.note(uuid.as_str())
         {
@@ -44,7 +45,11 @@ impl Transcript {
                 };
                 if self.asks.asked(id.as_str(), request) {
                     let agent = self.agent_of_request(request);
-                    tell_asked(&line.request_id, request, &mut self.out(agent.as_ref()));
+                    let plan = match request {
+                        AgentRequest::CanUseTool(ask) => self.agents.plan(ask.tool_use_id.as_str()),
+                        _ => None,
+                    };
+                    tell_asked(&line.request_id, request, plan, &mut self.out(agent.as_ref()));
                 }
             }
             ToHost::ControlResponse(response) => self.answer_to_host(response),
@@ -103,7 +108,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn to_agent(&mut self, message: &ToAgent) {
+    pub(super) fn message_to_agent(&mut self, message: &ToAgent) {
         match message {
             ToAgent::Prompt(prompt) => self.prompt(prompt),
             ToAgent::ControlRequest(line) => {
@@ -335,11 +340,10 @@ impl Transcript {
     fn command_lifecycle(&mut self, line: &CommandLifecycle) {
         let Some(uuid) = line.command_uuid.value() else { return };
         match line.state.value() {
-            Some(CommandState::Queued) => {
-                if self.prompts.sent(Some(uuid), None) {
-                    self.out(None).emit(PromptQueued::new().uuid(uuid.clone()));
-                }
+            Some(CommandState::Queued) if self.prompts.sent(Some(uuid), None) => {
+                self.out(None).emit(PromptQueued::new().uuid(uuid.clone()));
             }
+            Some(CommandState::Queued) => {}
             Some(CommandState::Started | CommandState::Completed) => {
                 self.take_prompts(std::iter::once(uuid));
             }

@@ -80,6 +80,13 @@ impl Messages {
         }
     }
 
+    /// The agents that are at work, the main agent left out.
+    pub(super) fn agents(&self) -> Vec<ToolUseId> {
+        let mut agents: Vec<ToolUseId> = self.agents.keys().map(|id| id.as_str().into()).collect();
+        agents.sort();
+        agents
+    }
+
     /// The agents that have used tokens, with what they used since the last time this was asked.
     /// Agents that have ended are forgotten.
     pub(super) fn take_usage(&mut self) -> Vec<AgentUsage> {

@@ -7,6 +7,7 @@ use crate::wire::Field;
 
 use super::Transcript;
 use super::body::*;
+use super::out::Out;
 
 impl Transcript {
     pub(super) fn system(&mut self, system: &System) {
@@ -184,7 +185,8 @@ impl Transcript {
                 let mut event = AgentProgress::new().tool_use_id(id.clone());
                 event.description = line.description.clone();
                 event.usage = line.usage.clone();
-                self.out(parent.as_ref()).emit(event);
+                let turn = self.agents.turn(id).or(self.turns.current());
+                Out::new(&mut self.events, turn, parent.as_ref()).emit(event);
             }
             System::TaskUpdated(line) => {
                 let patch = line.patch.value().cloned().unwrap_or_default();

@@ -99,7 +99,8 @@ impl Turns {
         let total = total?.as_f64();
         let cost = if total < self.total_cost { total } else { total - self.total_cost };
         self.total_cost = total;
-        Some(cost)
+        // Prices have at most nine digits after the point; the rest is the noise of doubles.
+        Some((cost * 1e12).round() / 1e12)
     }
 
     /// The conversation starts anew, and so does the bill.

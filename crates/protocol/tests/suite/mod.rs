@@ -1,6 +1,8 @@
 mod constructors;
+mod events;
 mod framing;
 mod lines;
+mod presentations;
 mod properties;
 mod recordings;
 mod rules;

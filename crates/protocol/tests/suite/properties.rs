@@ -131,7 +131,7 @@ fn check<M: Wire + PartialEq + std::fmt::Debug>(line: &Line, decoded: &Decoded<M
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_chunking_gives_the_same_lines(
