@@ -14,7 +14,7 @@ use duologue_bench::{Options, Subject};
 fn main() -> Result<()> {
     let options = Options::from_args()?;
     let subjects = options.subjects();
-    let allocations = allocations()?;
+    let allocations = if options.time_only { Allocations::new() } else { allocations()? };
     for corpus in options.corpora()? {
         table(&corpus, &subjects, options.reps, &allocations);
     }

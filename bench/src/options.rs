@@ -10,13 +10,15 @@ use crate::subjects::{SUBJECTS, Subject, YARDSTICK};
 /// How to run it.
 pub const USAGE: &str = "\
 usage: bench [--size MB] [--reps N] [--quick] [--only WORD] [--corpus mix|big] [--real DIR]
+             [--time-only]
 
   --size MB     how much of each corpus to generate (50)
   --reps N      how often to measure everybody (9)
   --quick       2 MB and 3 repetitions: does it still run?
   --only WORD   only those whose name contains WORD, besides the yardstick
   --corpus NAME only this corpus
-  --real DIR    the lines of the tapes under DIR instead: Duologue and the yardstick";
+  --real DIR    the lines of the tapes under DIR instead: Duologue and the yardstick
+  --time-only   no allocations: for profilers";
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -31,12 +33,15 @@ pub struct Options {
     pub corpus: Option<String>,
     /// Tapes to take the lines from.
     pub real: Option<PathBuf>,
+    /// Do not count allocations.
+    pub time_only: bool,
 }
 
 impl Options {
     /// Reads the arguments of this process.
     pub fn from_args() -> Result<Self> {
-        let mut options = Self { size: 50, reps: 9, only: None, corpus: None, real: None };
+        let mut options =
+            Self { size: 50, reps: 9, only: None, corpus: None, real: None, time_only: false };
         let mut args = std::env::args().skip(1);
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
@@ -47,6 +52,7 @@ impl Options {
                 "--only" => options.only = Some(value()?),
                 "--corpus" => options.corpus = Some(value()?),
                 "--real" => options.real = Some(value()?.into()),
+                "--time-only" => options.time_only = true,
                 _ => bail!("{USAGE}"),
             }
         }
