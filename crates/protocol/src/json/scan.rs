@@ -93,3 +93,22 @@ fn hex4(text: &str) -> Option<u32> {
     }
     Some(value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{is_special, plain_run};
+
+    #[test]
+    fn a_run_ends_at_the_first_special_byte_wherever_it_stands() {
+        for filler in [b'a', 0x7f, 0x80, 0xa2, 0xdc, 0xff, b'!', b'#', b'[', b']', b' '] {
+            for at in 0..40 {
+                for byte in 0..=u8::MAX {
+                    let mut bytes = [filler; 40];
+                    bytes[at] = byte;
+                    let end = if is_special(byte) { at } else { bytes.len() };
+                    assert_eq!(plain_run(&bytes), end, "{byte} at {at} among {filler}");
+                }
+            }
+        }
+    }
+}
