@@ -67,7 +67,7 @@ impl Partial {
         self.text.len() + self.bytes.len()
     }
 
-    /// Adds what fits: all of it together must not be more than `most`.
+    /// Adds a chunk. All of it together must not be more than `most`.
     fn push(&mut self, mut chunk: &[u8], most: usize) {
         while let 1..4 = self.bytes.len()
             && let Some((first, rest)) = chunk.split_first()
@@ -75,18 +75,12 @@ impl Partial {
             self.bytes.push(*first);
             chunk = rest;
             if let Ok(character) = std::str::from_utf8(&self.bytes) {
-                self.text.push_str(character);
+                push_str(&mut self.text, character, most);
                 self.bytes.clear();
             }
         }
         let (text, bytes) = if self.bytes.is_empty() { split_text(chunk) } else { ("", chunk) };
-        if self.text.capacity() - self.text.len() < text.len() {
-            // Doubling, but never beyond the cap.
-            let needed = self.text.len() + text.len();
-            let target = needed.max(self.text.capacity() * 2).min(most.max(needed));
-            self.text.reserve_exact(target - self.text.len());
-        }
-        self.text.push_str(text);
+        push_str(&mut self.text, text, most);
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -98,6 +92,16 @@ impl Partial {
         bytes.extend_from_slice(&self.bytes);
         Line::from(bytes)
     }
+}
+
+/// Grows by doubling, but never beyond `most`.
+fn push_str(text: &mut String, more: &str, most: usize) {
+    let needed = text.len() + more.len();
+    if needed > text.capacity() {
+        let target = needed.max((text.capacity() * 2).min(most));
+        text.reserve_exact(target - text.len());
+    }
+    text.push_str(more);
 }
 
 /// The text at the start of these bytes, and what is none.
