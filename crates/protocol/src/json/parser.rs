@@ -16,31 +16,26 @@ pub(crate) const MAX_DEPTH: usize = 512;
 /// Only the types of this crate drive it; it is public because [`Wire`](crate::Wire) names it.
 #[derive(Clone, Debug)]
 pub struct Parser<'l> {
-    source: SourceRef<'l>,
-    bytes: &'l [u8],
+    text: &'l str,
     at: usize,
+    /// The shared line that texts are slices of; without one, they are copies.
+    source: Option<&'l Source>,
 }
 
-/// Where texts are cut from: a shared line, or a borrowed text of which copies are made.
-#[derive(Clone, Copy)]
-enum SourceRef<'l> {
-    Shared(&'l Source),
-    Borrowed(&'l str),
+/// The fields of a record: where its reading stands, and which field is likely to come next.
+pub(crate) struct Fields {
+    tags: &'static [(&'static str, &'static str)],
+    names: &'static [&'static str],
+    first: bool,
+    next_tag: usize,
+    next_name: usize,
 }
 
-impl std::fmt::Debug for SourceRef<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text())
-    }
-}
-
-impl<'l> SourceRef<'l> {
-    fn text(self) -> &'l str {
-        match self {
-            Self::Shared(source) => source.as_str(),
-            Self::Borrowed(text) => text,
-        }
-    }
+/// One field of a record.
+pub(crate) enum FieldKey<'l> {
+    /// By its place in the list of names.
+    Known(usize),
+    Unknown(Cow<'l, str>),
 }
 
 /// What the next value is, by its first byte.
@@ -69,19 +64,30 @@ impl Kind {
 
 impl<'l> Parser<'l> {
     pub(crate) fn new(source: &'l Source) -> Self {
-        Self { bytes: source.as_str().as_bytes(), source: SourceRef::Shared(source), at: 0 }
+        Self { text: source.as_str(), at: 0, source: Some(source) }
     }
 
     /// A reader that borrows: good for looking, as its texts would be copies.
     pub(crate) fn borrowed(text: &'l str) -> Self {
-        Self { bytes: text.as_bytes(), source: SourceRef::Borrowed(text), at: 0 }
+        Self { text, at: 0, source: None }
     }
 
     /// Reads only this part of the text, which must begin and end between characters.
     pub(crate) fn within(mut self, start: usize, end: usize) -> Self {
         self.at = start;
-        self.bytes = self.bytes.get(..end).unwrap_or_default();
+        self.text = self.text.get(..end).unwrap_or_default();
         self
+    }
+
+    #[inline]
+    const fn bytes(&self) -> &'l [u8] {
+        self.text.as_bytes()
+    }
+
+    /// What has not been read yet.
+    #[inline]
+    fn rest(&self) -> &'l [u8] {
+        self.bytes().get(self.at..).unwrap_or_default()
     }
 
     fn fault(&self, kind: FaultKind) -> Fault {
@@ -91,7 +97,7 @@ impl<'l> Parser<'l> {
     /// Something else was needed here: either the text ended, or it is no JSON.
     #[cold]
     fn unexpected(&self, expected: &'static str) -> Fault {
-        if self.at >= self.bytes.len() {
+        if self.at >= self.bytes().len() {
             self.fault(FaultKind::Truncated)
         } else {
             self.fault(FaultKind::Syntax(expected))
@@ -100,7 +106,7 @@ impl<'l> Parser<'l> {
 
     #[inline]
     fn byte(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.bytes().get(self.at).copied()
     }
 
     #[inline]
@@ -113,7 +119,7 @@ impl<'l> Parser<'l> {
     /// Nothing but white space may follow.
     pub(crate) fn end(&mut self) -> Result<(), Fault> {
         self.skip_space();
-        if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault(FaultKind::Trailing)) }
+        if self.at == self.bytes().len() { Ok(()) } else { Err(self.fault(FaultKind::Trailing)) }
     }
 
     /// The kind of the next value, which is not consumed.
@@ -160,7 +166,7 @@ impl<'l> Parser<'l> {
     }
 
     fn literal(&mut self, word: &'static [u8]) -> Result<(), Fault> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.rest();
         if rest.starts_with(word) {
             self.at += word.len();
             Ok(())
@@ -210,13 +216,13 @@ impl<'l> Parser<'l> {
     }
 
     fn text_between(&self, start: usize, end: usize) -> &'l str {
-        self.source.text().get(start..end).unwrap_or_default()
+        self.text.get(start..end).unwrap_or_default()
     }
 
     fn cut(&self, start: usize, end: usize) -> Text {
         match self.source {
-            SourceRef::Shared(source) => Text::slice(source, start, end),
-            SourceRef::Borrowed(_) => Text::from(self.text_between(start, end)),
+            Some(source) => Text::slice(source, start, end),
+            None => Text::from(self.text_between(start, end)),
         }
     }
 
@@ -260,8 +266,10 @@ impl<'l> Parser<'l> {
         let start = self.at;
         let mut escapes = false;
         loop {
-            self.at += plain_run(self.bytes.get(self.at..).unwrap_or_default());
-            match self.byte() {
+            let rest = self.rest();
+            let run = plain_run(rest);
+            self.at += run;
+            match rest.get(run) {
                 Some(b'"') => {
                     let end = self.at;
                     self.at += 1;
@@ -269,7 +277,12 @@ impl<'l> Parser<'l> {
                 }
                 Some(b'\\') => {
                     escapes = true;
-                    self.skip_escape()?;
+                    match rest.get(run + 1) {
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                            self.at += 2
+                        }
+                        _ => self.skip_long_escape()?,
+                    }
                 }
                 Some(_) => return Err(self.fault(FaultKind::Syntax("no control character"))),
                 None => return Err(self.fault(FaultKind::Truncated)),
@@ -277,25 +290,19 @@ impl<'l> Parser<'l> {
         }
     }
 
-    fn skip_escape(&mut self) -> Result<(), Fault> {
+    fn skip_long_escape(&mut self) -> Result<(), Fault> {
         self.at += 1;
-        match self.byte() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(b'u') => {
-                self.at += 1;
-                for _ in 0..4 {
-                    if !self.byte().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                        return Err(self.unexpected("a hexadecimal digit"));
-                    }
-                    self.at += 1;
-                }
-                Ok(())
-            }
-            _ => Err(self.unexpected("an escape")),
+        if self.byte() != Some(b'u') {
+            return Err(self.unexpected("an escape"));
         }
+        self.at += 1;
+        for _ in 0..4 {
+            if !self.byte().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                return Err(self.unexpected("a hexadecimal digit"));
+            }
+            self.at += 1;
+        }
+        Ok(())
     }
 
     fn skip_number(&mut self) -> Result<(), Fault> {
@@ -322,7 +329,7 @@ impl<'l> Parser<'l> {
     }
 
     fn skip_digits(&mut self) -> Result<(), Fault> {
-        let digits = self.bytes.get(self.at..).unwrap_or_default();
+        let digits = self.rest();
         let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
             return Err(self.unexpected("a digit"));
@@ -343,11 +350,22 @@ impl<'l> Parser<'l> {
     /// value before it asks again. `first` starts as true.
     #[inline]
     pub(crate) fn next_key(&mut self, first: &mut bool) -> Result<Option<Cow<'l, str>>, Fault> {
+        if !self.next_entry(first)? {
+            return Ok(None);
+        }
+        let key = self.string_to_look_at()?;
+        self.colon()?;
+        Ok(Some(key))
+    }
+
+    /// Goes to the quote before the next key; false at the end of the object.
+    #[inline]
+    fn next_entry(&mut self, first: &mut bool) -> Result<bool, Fault> {
         self.skip_space();
         match self.byte() {
             Some(b'}') => {
                 self.at += 1;
-                return Ok(None);
+                return Ok(false);
             }
             Some(b',') if !*first => {
                 self.at += 1;
@@ -357,12 +375,68 @@ impl<'l> Parser<'l> {
             _ => return Err(self.unexpected("`,` or `}`")),
         }
         *first = false;
-        if self.byte() != Some(b'"') {
-            return Err(self.unexpected("a key"));
+        if self.byte() == Some(b'"') { Ok(true) } else { Err(self.unexpected("a key")) }
+    }
+
+    /// Enters an object with these tags and fields. Then ask for each with
+    /// [`next_field`](Self::next_field).
+    #[inline]
+    pub(crate) fn enter_record(
+        &mut self,
+        tags: &'static [(&'static str, &'static str)],
+        names: &'static [&'static str],
+    ) -> Result<Fields, Fault> {
+        self.enter_object()?;
+        Ok(Fields { tags, names, first: true, next_tag: 0, next_name: 0 })
+    }
+
+    /// The next field of the record that was entered, or `None` at its end. The caller consumes its
+    /// value before it asks again; tags are checked and passed over.
+    ///
+    /// Writers are regular: after one field comes, mostly, the next of the table. To compare with
+    /// that one is much quicker than to look for the end of the key and then for its name.
+    pub(crate) fn next_field(
+        &mut self,
+        fields: &mut Fields,
+    ) -> Result<Option<FieldKey<'l>>, Fault> {
+        while self.next_entry(&mut fields.first)? {
+            if let Some((tag, value)) = fields.tags.get(fields.next_tag)
+                && self.take_key(tag)
+            {
+                fields.next_tag += 1;
+                self.expect_tag(tag, value)?;
+                continue;
+            }
+            if let Some(name) = fields.names.get(fields.next_name)
+                && self.take_key(name)
+            {
+                fields.next_name += 1;
+                return Ok(Some(FieldKey::Known(fields.next_name - 1)));
+            }
+            let key = self.string_to_look_at()?;
+            self.colon()?;
+            if let Some((tag, value)) = fields.tags.iter().find(|(tag, _)| *tag == key) {
+                self.expect_tag(tag, value)?;
+                continue;
+            }
+            let Some(index) = fields.names.iter().position(|name| *name == key) else {
+                return Ok(Some(FieldKey::Unknown(key)));
+            };
+            fields.next_name = index + 1;
+            return Ok(Some(FieldKey::Known(index)));
         }
-        let key = self.string_to_look_at()?;
-        self.colon()?;
-        Ok(Some(key))
+        Ok(None)
+    }
+
+    /// Consumes a key and its colon if exactly this one is next, without white space or escapes.
+    #[inline]
+    fn take_key(&mut self, name: &str) -> bool {
+        let found = self.rest().get(1..).and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        let found = found.is_some_and(|rest| rest.starts_with(b"\":"));
+        if found {
+            self.at += name.len() + 3;
+        }
+        found
     }
 
     #[inline]
@@ -410,6 +484,9 @@ impl<'l> Parser<'l> {
     pub(crate) fn peek_tag(&self, name: &'static str) -> Result<Cow<'l, str>, Fault> {
         let mut ahead = self.clone();
         ahead.enter_object()?;
+        if ahead.byte() == Some(b'"') && ahead.take_key(name) {
+            return ahead.borrowed_string().map_err(|fault| fault.in_field(name));
+        }
         let mut first = true;
         while let Some(key) = ahead.next_key(&mut first)? {
             if key == name {
@@ -422,8 +499,14 @@ impl<'l> Parser<'l> {
 
     /// Consumes the tag of an object whose kind is known already.
     #[inline]
-    pub(crate) fn expect_tag(&mut self, name: &'static str, value: &str) -> Result<(), Fault> {
+    fn expect_tag(&mut self, name: &'static str, value: &str) -> Result<(), Fault> {
         let at = self.at;
+        let rest = self.rest().strip_prefix(b"\"");
+        let rest = rest.and_then(|rest| rest.strip_prefix(value.as_bytes()));
+        if rest.is_some_and(|rest| rest.starts_with(b"\"")) {
+            self.at += value.len() + 2;
+            return Ok(());
+        }
         let found = self.borrowed_string().map_err(|fault| fault.in_field(name))?;
         if found == value { Ok(()) } else { Err(Fault::new(FaultKind::Contradiction(name), at)) }
     }
