@@ -69,7 +69,8 @@ const describe = (e) => {
     case "tool_call": return ["k-tool", e.name, oneLine(e.input), e.input];
     case "tool_result": {
       const text = contentText(e.content);
-      return [e.is_error ? "k-error" : "k-tool", e.is_error ? "└ error" : "└ result", text.split("\n")[0].slice(0, 200),
+      const first = text.split("\n").map((line) => line.trim()).find((line) => line) || "";
+      return [e.is_error ? "k-error" : "k-tool", e.is_error ? "└ error" : "└ result", first.slice(0, 200),
         text.length > 200 || text.includes("\n") ? text : null];
     }
     case "block": return ["k-text", e.kind, "", e.block];
@@ -213,8 +214,22 @@ for (const [name, value] of Object.entries(totals)) {
   $("totals").append(box);
 }
 
+/** Agents of one depth that do not overlap share a lane. */
+const packed = () => {
+  const lanes = [];
+  for (const agent of agents.values()) {
+    if (agent.start == null || agent.end == null) continue;
+    let lane = lanes.find((other) => other.depth === agent.depth && other.end < agent.start);
+    if (!lane) lanes.push(lane = { depth: agent.depth, end: 0, agents: [], names: new Set() });
+    lane.end = agent.end;
+    lane.agents.push(agent);
+    lane.names.add(agent.name);
+  }
+  return lanes.sort((a, b) => a.depth - b.depth);
+};
+
 const drawLanes = () => {
-  const main = { name: "main agent", depth: 0, colour: "var(--green)", marks: [] };
+  const main = { name: "main agent", colour: "var(--green)", marks: [] };
   const spans = [];
   let started = null;
   for (const e of events) {
@@ -223,7 +238,7 @@ const drawLanes = () => {
     if (e.event === "tool_call" && !e.agent && e.t != null) main.marks.push(e.t);
   }
   if (started != null) spans.push([started, end]);
-  const lanes = [main, ...agents.values()];
+  const lanes = [{ depth: 0, agents: [main], names: new Set(["main agent"]) }, ...packed()];
   if (!end) { $("lanes").textContent = "This file has no times."; return; }
   const shownLanes = lanes.slice(0, 40);
   const [left, width, height] = [150, 850, 20];
@@ -231,18 +246,19 @@ const drawLanes = () => {
   const x = (t) => left + (t / end) * width;
   shownLanes.forEach((lane, index) => {
     const y = index * height;
-    const label = `${"· ".repeat(lane.depth)}${lane.name}`;
+    const label = `${"· ".repeat(lane.depth)}${[...lane.names].join(", ")}`;
     svg.append(shape("text", { x: 0, y: y + 14 }, label.length > 24 ? `${label.slice(0, 23)}…` : label));
     svg.append(shape("line", { x1: left, x2: left + width, y1: y + 10, y2: y + 10, class: "axis" }));
-    const parts = lane === main ? spans : [[lane.start, lane.end]];
-    for (const [from, to] of parts) {
-      if (from == null || to == null) continue;
-      const bar = shape("rect", { x: x(from), y: y + 4, width: Math.max(2, x(to) - x(from)), height: 12, rx: 3, fill: lane.colour, opacity: .45 });
-      bar.append(shape("title", {}, `${lane.name} ${lane.description || ""}: ${span(from)} to ${span(to)}`));
-      svg.append(bar);
-    }
-    for (const mark of lane.marks.slice(0, 500)) {
-      svg.append(shape("rect", { x: x(mark), y: y + 2, width: 1.5, height: 16, fill: lane.colour }));
+    for (const agent of lane.agents) {
+      for (const [from, to] of agent === main ? spans : [[agent.start, agent.end]]) {
+        if (from == null || to == null) continue;
+        const bar = shape("rect", { x: x(from), y: y + 4, width: Math.max(2, x(to) - x(from)), height: 12, rx: 3, fill: agent.colour, opacity: .45 });
+        bar.append(shape("title", {}, `${agent.name} ${agent.description || ""}: ${span(from)} to ${span(to)}`));
+        svg.append(bar);
+      }
+      for (const mark of agent.marks.slice(0, 2000)) {
+        svg.append(shape("rect", { x: x(mark), y: y + 2, width: 1, height: 16, fill: agent.colour }));
+      }
     }
   });
   const bottom = shownLanes.length * height + 16;
@@ -250,7 +266,7 @@ const drawLanes = () => {
     svg.append(shape("text", { x: x(end * i / 4), y: bottom, "text-anchor": i === 4 ? "end" : i ? "middle" : "start" }, span(end * i / 4)));
   }
   $("lanes").append(svg);
-  if (lanes.length > shownLanes.length) $("lanes").append(element("p", "", `and ${lanes.length - shownLanes.length} more agents`));
+  if (lanes.length > shownLanes.length) $("lanes").append(element("p", "", `and ${lanes.length - shownLanes.length} more lanes`));
 };
 
 const drawPlot = () => {
