@@ -5,7 +5,8 @@ use std::hint::black_box;
 use anyhow::{Error, Result, bail};
 use duologue_protocol::content::{Content, ContentBlock};
 use duologue_protocol::lines::{Delta, StreamEvent};
-use duologue_protocol::{Decoded, Frame, Line, LineDecoder, ToHost};
+use duologue_protocol::transcript::{Event, Transcript};
+use duologue_protocol::{Decoded, Direction, Frame, Line, LineDecoder, ToHost};
 use serde_json::Value;
 
 /// The yardstick: its ratio is 1.
@@ -80,6 +81,12 @@ pub const SUBJECTS: &[Subject] = &[
         name: "Duologue, head only",
         note: "`LineDecoder` over 256 KiB chunks, `head()`",
         run: head,
+        peer: false,
+    },
+    Subject {
+        name: "Duologue, typed and folded",
+        note: "`typed`, and `Transcript` folds every line into events, which are taken out",
+        run: folded,
         peer: false,
     },
     Subject {
@@ -158,6 +165,23 @@ fn typed(bytes: &[u8]) -> Tally {
 #[inline(never)]
 fn typed_and_read(bytes: &[u8]) -> Tally {
     each_framed(bytes, |line| message(&line, true))
+}
+
+#[inline(never)]
+fn folded(bytes: &[u8]) -> Tally {
+    let mut transcript = Transcript::new();
+    each_framed(bytes, |line| {
+        transcript.handle_line(Direction::ToHost, &line);
+        let mut events = 0;
+        while let Some(event) = transcript.poll_event() {
+            if let Event::MalformedLine(_) | Event::UnknownLine(_) = event {
+                bail!("{}", event.tag());
+            }
+            black_box(event);
+            events += 1;
+        }
+        Ok(events)
+    })
 }
 
 fn message(line: &Line, read_results: bool) -> Result<usize> {
