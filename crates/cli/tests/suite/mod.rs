@@ -1,3 +1,4 @@
 mod check;
 mod command;
+mod inspect;
 mod schema;

@@ -1,0 +1,207 @@
+//! `duologue inspect`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+
+use duologue_testkit::recordings;
+use serde_json::{Value, json};
+
+use super::command::{duologue, recording, text};
+
+/// The events of a recording.
+fn events(name: &str, more: &[&str]) -> Vec<Value> {
+    let output =
+        duologue().args(["inspect", "--json"]).args(more).arg(recording(name)).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn named<'e>(events: &'e [Value], name: &str) -> Vec<&'e Value> {
+    events.iter().filter(|event| event["event"] == name).collect()
+}
+
+/// Fields of an event, the others left out.
+fn picked(event: &Value, names: &[&str]) -> Value {
+    names.iter().map(|name| ((*name).to_owned(), event[*name].clone())).collect()
+}
+
+#[test]
+fn the_fixed_names_and_fields() {
+    let events = events("2.1.325/04-bash-allow.tape", &[]);
+    let call = named(&events, "tool_call")[0];
+    assert_eq!(
+        picked(call, &["turn", "agent", "message_id", "id", "name"]),
+        json!({ "turn": 1, "agent": null, "message_id": "msg_mock0001", "id": "toolu_04", "name": "Bash" })
+    );
+    assert_eq!(call["input"]["description"], "Create and list");
+    let asked = named(&events, "permission_asked")[0];
+    assert_eq!(asked["tool_use_id"], "toolu_04");
+    assert_eq!(asked["tool_name"], "Bash");
+    assert!(asked["input"]["command"].is_string());
+    let resolved = named(&events, "permission_resolved")[0];
+    assert_eq!(resolved["request_id"], asked["request_id"]);
+    assert_eq!(resolved["behavior"], "allow");
+    let result = named(&events, "tool_result")[0];
+    assert_eq!(
+        picked(result, &["tool_use_id", "is_error"]),
+        json!({ "tool_use_id": "toolu_04", "is_error": false })
+    );
+    assert!(result["content"].is_string());
+    assert_eq!(named(&events, "thinking")[0]["text"], "Need to create.");
+    assert_eq!(named(&events, "text")[1]["text"], "Created made.txt.");
+    let finished = named(&events, "turn_finished")[0];
+    assert_eq!(
+        picked(
+            finished,
+            &["outcome", "is_error", "subtype", "text", "cost_usd", "total_cost_usd", "num_turns"]
+        ),
+        json!({
+            "outcome": "success", "is_error": false, "subtype": "success",
+            "text": "Created made.txt.", "cost_usd": 0.001456, "total_cost_usd": 0.001456,
+            "num_turns": 2,
+        })
+    );
+    assert!(finished["usage"]["input_tokens"].is_u64() && finished["session_id"].is_string());
+    assert!(events.iter().all(|event| event["t"].is_u64()), "a tape has times");
+}
+
+#[test]
+fn deltas_only_on_request() {
+    let name = "2.1.325/03-partial-messages.tape";
+    assert!(named(&events(name, &[]), "text_delta").is_empty());
+    let with = events(name, &["--deltas"]);
+    let text: String =
+        named(&with, "text_delta").iter().map(|delta| delta["text"].as_str().unwrap()).collect();
+    let whole: String =
+        named(&with, "text").iter().map(|text| text["text"].as_str().unwrap()).collect();
+    assert_eq!(text, whole);
+}
+
+#[test]
+fn outcomes_of_turns() {
+    let outcomes = |name: &str| -> Vec<Value> {
+        named(&events(name, &[]), "turn_finished")
+            .iter()
+            .map(|turn| turn["outcome"].clone())
+            .collect()
+    };
+    assert_eq!(outcomes("2.1.325/13-interrupt-mid-stream.tape"), ["interrupted", "success"]);
+    assert_eq!(outcomes("2.1.325/20b-api-400.tape")[0], "error");
+    assert_eq!(outcomes("2.1.325/06-deny-interrupt.tape"), ["interrupted", "success"]);
+    assert_eq!(outcomes("2.0.77/13-interrupt-mid-stream.tape")[0], "interrupted");
+}
+
+#[test]
+fn every_recording_gives_a_timeline_without_escape_codes() {
+    for recording in recordings() {
+        let output = duologue().arg("inspect").arg(&recording.path).output().unwrap();
+        assert!(output.status.success(), "{}: {}", recording.name, text(&output.stderr));
+        assert!(!output.stdout.contains(&0x1b), "colours in a pipe: {}", recording.name);
+    }
+}
+
+#[test]
+fn a_timeline_tells_the_story() {
+    let output = duologue()
+        .arg("inspect")
+        .arg(recording("2.1.325/16c-two-parallel-subagents.tape"))
+        .output();
+    let story = text(&output.unwrap().stdout);
+    for part in [
+        "a tape of claude 2.1.325",
+        "prompt    Delegate twice",
+        "── turn 1",
+        "agent ▶   general-purpose (2): Second",
+        "2│ Bash      touch b.txt",
+        "2│ └ host    allow Bash",
+        "general-purpose (1) completed: Sub A report: all fine.",
+        "turn end  success $0.0044 · 24 in, 68 out",
+        " turn  outcome          time  calls",
+    ] {
+        assert!(story.contains(part), "{part:?} is missing in\n{story}");
+    }
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let tape = recording("2.1.325/01-plain-text.tape");
+    let run = |name: &str, value: &str| {
+        let output = duologue().env(name, value).arg("inspect").arg(&tape).output().unwrap();
+        output.stdout.contains(&0x1b)
+    };
+    assert!(run("CLICOLOR_FORCE", "1"));
+    assert!(!run("NO_COLOR", "1"));
+}
+
+#[test]
+fn stdin_is_read_too() {
+    let lines = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}}\n";
+    let output = duologue().args(["inspect", "--json", "-"]).write_stdin(lines).output().unwrap();
+    assert!(text(&output.stdout).contains("\"event\":\"text\""));
+}
+
+#[test]
+fn a_growing_file_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing.ndjson");
+    fs::write(&path, "").unwrap();
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+        .args(["inspect", "--json", "--follow"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    for number in 0..3 {
+        // In two pieces: half a line must not be taken for one.
+        write!(file, "{{\"type\":\"error\",\"error\":{{\"type\":\"e\",").unwrap();
+        file.flush().unwrap();
+        writeln!(file, "\"message\":\"{number}\"}}}}").unwrap();
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let event: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(event["message"], number.to_string());
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_page_needs_no_network_and_holds_what_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let tape = recording("2.1.325/28-unicode.tape");
+    let output = duologue().arg("inspect").arg(&tape).arg("--html").arg(&page).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty());
+    let html = fs::read_to_string(&page).unwrap();
+    for outside in ["src=", "href=", "@import", "url(", "fetch("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // The events stand in it as JSON that no text can break out of.
+    let data = html.split_once("id=\"events-data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let in_page: Vec<Value> = serde_json::from_str(data).unwrap();
+    assert!(in_page.iter().any(|event| event["event"] == "turn_finished"));
+    assert!(!data.contains('<'));
+
+    let nowhere = folder.path().join("no/such/folder/page.html");
+    let output = duologue().arg("inspect").arg(&tape).arg("--html").arg(&nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("could not write"));
+}
+
+#[test]
+fn the_schema_of_events_holds() {
+    let output = duologue().args(["schema", "--events"]).output().unwrap();
+    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for name in
+        ["2.1.325/16c-two-parallel-subagents.tape", "2.1.325/09-ask-user-question-single.tape"]
+    {
+        for event in events(name, &["--deltas"]) {
+            assert!(validator.is_valid(&event), "{event}");
+        }
+    }
+    assert!(!validator.is_valid(&json!({ "event": "text", "text": 7 })));
+}
