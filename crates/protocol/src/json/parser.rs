@@ -19,6 +19,8 @@ pub struct Parser<'l> {
     source: SourceRef<'l>,
     bytes: &'l [u8],
     at: usize,
+    /// How many objects and arrays are open around this place.
+    depth: usize,
 }
 
 /// Where texts are cut from: a shared line, or a borrowed text of which copies are made.
@@ -69,12 +71,17 @@ impl Kind {
 
 impl<'l> Parser<'l> {
     pub(crate) fn new(source: &'l Source) -> Self {
-        Self { bytes: source.as_str().as_bytes(), source: SourceRef::Shared(source), at: 0 }
+        Self {
+            bytes: source.as_str().as_bytes(),
+            source: SourceRef::Shared(source),
+            at: 0,
+            depth: 0,
+        }
     }
 
     /// A reader that borrows: good for looking, as its texts would be copies.
     pub(crate) fn borrowed(text: &'l str) -> Self {
-        Self { bytes: text.as_bytes(), source: SourceRef::Borrowed(text), at: 0 }
+        Self { bytes: text.as_bytes(), source: SourceRef::Borrowed(text), at: 0, depth: 0 }
     }
 
     /// Reads only this part of the text, which must begin and end between characters.
@@ -331,8 +338,26 @@ impl<'l> Parser<'l> {
     #[inline]
     pub(crate) fn enter_object(&mut self) -> Result<(), Fault> {
         self.require(Kind::Object)?;
+        self.open()
+    }
+
+    /// Passes an opening bracket. Types that hold themselves are read by recursion: without a limit
+    /// here, a hostile line would use up the stack.
+    #[inline]
+    fn open(&mut self) -> Result<(), Fault> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.fault(FaultKind::TooDeep));
+        }
+        self.depth += 1;
         self.at += 1;
         Ok(())
+    }
+
+    /// Passes a closing bracket.
+    #[inline]
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.at += 1;
     }
 
     /// The next key of the object that was entered, or `None` at its end. The caller consumes the
@@ -342,7 +367,7 @@ impl<'l> Parser<'l> {
         self.skip_space();
         match self.byte() {
             Some(b'}') => {
-                self.at += 1;
+                self.close();
                 return Ok(None);
             }
             Some(b',') if !*first => {
@@ -378,10 +403,10 @@ impl<'l> Parser<'l> {
         mut element: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.require(Kind::Array)?;
-        self.at += 1;
+        self.open()?;
         self.skip_space();
         if self.byte() == Some(b']') {
-            self.at += 1;
+            self.close();
             return Ok(());
         }
         for index in 0.. {
@@ -390,7 +415,7 @@ impl<'l> Parser<'l> {
             match self.byte() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
-                    self.at += 1;
+                    self.close();
                     break;
                 }
                 _ => return Err(self.unexpected("`,` or `]`")),
@@ -449,15 +474,16 @@ impl<'l> Parser<'l> {
                 }
                 Kind::Null => self.literal(b"null")?,
                 Kind::Object | Kind::Array => {
+                    let room = self.depth + depth < MAX_DEPTH;
+                    let Some(word) = open.get_mut(depth / 64).filter(|_| room) else {
+                        return Err(self.fault(FaultKind::TooDeep));
+                    };
                     self.at += 1;
                     self.skip_space();
                     let close = if kind == Kind::Object { b'}' } else { b']' };
                     if self.byte() == Some(close) {
                         self.at += 1;
                     } else {
-                        let Some(word) = open.get_mut(depth / 64) else {
-                            return Err(self.fault(FaultKind::TooDeep));
-                        };
                         let bit = 1 << (depth % 64);
                         depth += 1;
                         if kind == Kind::Object {

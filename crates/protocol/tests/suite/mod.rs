@@ -1,1 +1,2 @@
+mod hostile;
 mod recordings;
