@@ -13,8 +13,8 @@ mod writer;
 
 pub use fault::{Fault, FaultKind};
 pub use number::Number;
-pub(crate) use parser::Kind;
 pub use parser::Parser;
+pub(crate) use parser::{Key, Kind};
 pub use raw::{RawJson, RawObject};
 pub use writer::Writer;
 pub(crate) use writer::escaped;

@@ -1,6 +1,7 @@
 //! [`Parser`]: one pass over one line.
 
 use std::borrow::Cow;
+use std::ops::Deref;
 
 use super::fault::{Fault, FaultKind};
 use super::number::Number;
@@ -41,6 +42,39 @@ impl<'l> SourceRef<'l> {
         match self {
             Self::Shared(source) => source.as_str(),
             Self::Borrowed(text) => text,
+        }
+    }
+}
+
+/// The key of a field. It is a `str` to look at; who keeps it asks for its [`text`](Self::text).
+#[derive(Debug)]
+pub(crate) enum Key<'l> {
+    /// As it stands.
+    Plain(&'l str),
+    /// It had escapes.
+    Unescaped(String),
+    /// It had escapes that are no Unicode text: they, and the nearest reading.
+    LoneSurrogates(&'l str, String),
+}
+
+impl Key<'_> {
+    /// The key, to be kept: it is written as it was read.
+    pub(crate) fn text(self) -> Text {
+        match self {
+            Self::Plain(text) => Text::from(text),
+            Self::Unescaped(text) => Text::from(text),
+            Self::LoneSurrogates(escaped, lossy) => Text::with_lone_surrogates(escaped, lossy),
+        }
+    }
+}
+
+impl Deref for Key<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Plain(text) => text,
+            Self::Unescaped(text) | Self::LoneSurrogates(_, text) => text,
         }
     }
 }
@@ -240,18 +274,22 @@ impl<'l> Parser<'l> {
     /// A string to look at, not to keep.
     pub(crate) fn borrowed_string(&mut self) -> Result<Cow<'l, str>, Fault> {
         self.require(Kind::String)?;
-        self.string_to_look_at()
+        match self.key()? {
+            Key::Plain(text) => Ok(Cow::Borrowed(text)),
+            Key::Unescaped(text) | Key::LoneSurrogates(_, text) => Ok(Cow::Owned(text)),
+        }
     }
 
     #[inline]
-    fn string_to_look_at(&mut self) -> Result<Cow<'l, str>, Fault> {
+    fn key(&mut self) -> Result<Key<'l>, Fault> {
         let (start, end, escapes) = self.skip_string()?;
         let text = self.text_between(start, end);
         if !escapes {
-            return Ok(Cow::Borrowed(text));
+            return Ok(Key::Plain(text));
         }
         match unescape(text) {
-            Some((text, _)) => Ok(Cow::Owned(text)),
+            Some((unescaped, false)) => Ok(Key::Unescaped(unescaped)),
+            Some((lossy, true)) => Ok(Key::LoneSurrogates(text, lossy)),
             None => Err(Fault::new(FaultKind::Syntax("an escape"), start)),
         }
     }
@@ -363,7 +401,7 @@ impl<'l> Parser<'l> {
     /// The next key of the object that was entered, or `None` at its end. The caller consumes the
     /// value before it asks again. `first` starts as true.
     #[inline]
-    pub(crate) fn next_key(&mut self, first: &mut bool) -> Result<Option<Cow<'l, str>>, Fault> {
+    pub(crate) fn next_key(&mut self, first: &mut bool) -> Result<Option<Key<'l>>, Fault> {
         self.skip_space();
         match self.byte() {
             Some(b'}') => {
@@ -381,7 +419,7 @@ impl<'l> Parser<'l> {
         if self.byte() != Some(b'"') {
             return Err(self.unexpected("a key"));
         }
-        let key = self.string_to_look_at()?;
+        let key = self.key()?;
         self.colon()?;
         Ok(Some(key))
     }
@@ -433,7 +471,7 @@ impl<'l> Parser<'l> {
         ahead.enter_object()?;
         let mut first = true;
         while let Some(key) = ahead.next_key(&mut first)? {
-            if key == name {
+            if *key == *name {
                 return ahead.borrowed_string().map_err(|fault| fault.in_field(name));
             }
             ahead.skip()?;

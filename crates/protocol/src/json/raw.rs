@@ -96,7 +96,7 @@ impl RawJson {
         let mut first = true;
         let mut found = None;
         while let Some(key) = parser.next_key(&mut first).ok()? {
-            if key == name {
+            if *key == *name {
                 found = Some(parser.raw().ok()?);
             } else {
                 parser.skip().ok()?;

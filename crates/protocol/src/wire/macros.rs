@@ -87,15 +87,14 @@ macro_rules! record {
                 let mut me = Self::default();
                 let mut first = true;
                 while let Some(key) = parser.next_key(&mut first)? {
-                    let key: &str = &key;
                     $($(
-                        if key == $tag {
+                        if *key == *$tag {
                             parser.expect_tag($tag, $value)?;
                             continue;
                         }
                     )+)?
                     $(
-                        if key == $crate::wire::record!(@name $field $($wire)?) {
+                        if *key == *$crate::wire::record!(@name $field $($wire)?) {
                             me.$field = $crate::wire::Field::decode(
                                 parser,
                                 $crate::wire::record!(@name $field $($wire)?),

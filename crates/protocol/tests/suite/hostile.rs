@@ -52,3 +52,15 @@ fn all_readers_agree_on_the_deepest_value() {
         assert_eq!(matches!(line.to_host().known(), Some(ToHost::KeepAlive(_))), fits);
     }
 }
+
+#[test]
+fn lone_surrogates_in_keys_are_written_again() {
+    let lines = [
+        r#"{"type":"keep_alive","\ud800":1,"\udfff \n":2}"#,
+        r#"{"type":"update_environment_variables","variables":{"\ud800":"x","a\ude00":"y"}}"#,
+    ];
+    for text in lines {
+        let message = Line::from(text).to_agent().into_message().unwrap();
+        assert_eq!(message.to_json(), text);
+    }
+}
