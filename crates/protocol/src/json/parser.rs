@@ -12,6 +12,10 @@ use crate::text::{Source, Text};
 /// How deep a value may nest before it is refused.
 pub(crate) const MAX_DEPTH: usize = 512;
 
+/// How deep a value may nest that is read into types. Types that hold themselves are read by
+/// recursion, which must fit the stack of a small thread in a debug build.
+const MAX_TYPED_DEPTH: usize = 128;
+
 /// A strict JSON reader over one line, whose texts are slices of that line.
 ///
 /// Only the types of this crate drive it; it is public because [`Wire`](crate::Wire) names it.
@@ -379,11 +383,10 @@ impl<'l> Parser<'l> {
         self.open()
     }
 
-    /// Passes an opening bracket. Types that hold themselves are read by recursion: without a limit
-    /// here, a hostile line would use up the stack.
+    /// Passes an opening bracket.
     #[inline]
     fn open(&mut self) -> Result<(), Fault> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= MAX_TYPED_DEPTH {
             return Err(self.fault(FaultKind::TooDeep));
         }
         self.depth += 1;

@@ -87,14 +87,16 @@ macro_rules! record {
                 let mut me = Self::default();
                 let mut first = true;
                 while let Some(key) = parser.next_key(&mut first)? {
+                    #[allow(unused_variables, reason = "a record may have no fields")]
+                    let name: &str = &key;
                     $($(
-                        if *key == *$tag {
+                        if name == $tag {
                             parser.expect_tag($tag, $value)?;
                             continue;
                         }
                     )+)?
                     $(
-                        if *key == *$crate::wire::record!(@name $field $($wire)?) {
+                        if name == $crate::wire::record!(@name $field $($wire)?) {
                             me.$field = $crate::wire::Field::decode(
                                 parser,
                                 $crate::wire::record!(@name $field $($wire)?),
