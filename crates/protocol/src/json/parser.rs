@@ -482,12 +482,24 @@ impl<'l> Parser<'l> {
         Err(self.missing(name))
     }
 
-    /// Consumes the tag of an object whose kind is known already.
+    /// Consumes the tag of an object whose kind is known already, and blanks it among those that
+    /// have not been seen.
     #[inline]
-    pub(crate) fn expect_tag(&mut self, name: &'static str, value: &str) -> Result<(), Fault> {
+    pub(crate) fn expect_tag(
+        &mut self,
+        name: &'static str,
+        value: &str,
+        unseen: &mut [&'static str],
+    ) -> Result<(), Fault> {
         let at = self.at;
         let found = self.borrowed_string().map_err(|fault| fault.in_field(name))?;
-        if found == value { Ok(()) } else { Err(Fault::new(FaultKind::Contradiction(name), at)) }
+        if found != value {
+            return Err(Fault::new(FaultKind::Contradiction(name), at));
+        }
+        for tag in unseen.iter_mut().filter(|tag| **tag == name) {
+            *tag = "";
+        }
+        Ok(())
     }
 
     /// The next value, whatever it is, as it stands.

@@ -85,13 +85,14 @@ macro_rules! record {
             ) -> Result<Self, $crate::json::Fault> {
                 parser.enter_object()?;
                 let mut me = Self::default();
+                let unseen: &mut [&'static str] = &mut [$($($tag),+)?];
                 let mut first = true;
                 while let Some(key) = parser.next_key(&mut first)? {
                     #[allow(unused_variables, reason = "a record may have no fields")]
                     let name: &str = &key;
                     $($(
                         if name == $tag {
-                            parser.expect_tag($tag, $value)?;
+                            parser.expect_tag($tag, $value, unseen)?;
                             continue;
                         }
                     )+)?
@@ -106,6 +107,9 @@ macro_rules! record {
                     )*
                     let value = parser.raw()?;
                     me.extra.push(key, value);
+                }
+                if let Some(tag) = unseen.iter().find(|tag| !tag.is_empty()) {
+                    return Err(parser.missing(tag));
                 }
                 $($crate::wire::record!(@required me parser $field $crate::wire::record!(@name $field $($wire)?) $(; $mark)?);)*
                 Ok(me)

@@ -1,5 +1,7 @@
 //! Lines that a fuzzer found, or might have.
 
+use duologue_protocol::content::TextBlock;
+use duologue_protocol::system::System;
 use duologue_protocol::{FaultKind, Line, RawJson, Survey, ToHost, Wire};
 
 /// An assistant line with so many blocks inside each other.
@@ -67,4 +69,17 @@ fn lone_surrogates_in_keys_are_written_again() {
         let message = Line::from(text).to_agent().into_message().unwrap();
         assert_eq!(message.to_json(), text);
     }
+}
+
+#[test]
+fn a_tag_that_is_missing_is_not_made_up() {
+    let line = Line::from(concat!(
+        r#"{"type":"control_response","response":{"subtype":"success","#,
+        r#""pending_permission_requests":[{"request":{"subtype":"can_use_tool"}}]}}"#,
+    ));
+    let fault = line.to_host().malformed().cloned().unwrap();
+    assert_eq!(fault.kind(), &FaultKind::Missing("type"));
+    assert_eq!(fault.path(), "response.pending_permission_requests[0]");
+    assert!(TextBlock::from_json(r#"{"text":"hi"}"#).is_err());
+    assert!(System::from_json(r#"{"subtype":"init","subtype":"init"}"#).is_err());
 }
