@@ -11,7 +11,7 @@ use std::fmt;
 /// let fault = line.to_host().malformed().cloned().unwrap();
 /// assert_eq!(
 ///     fault.to_string(),
-///     "field `message.content[0].text`: expected a string, found a number (at byte 63)",
+///     "field `message.content[0].text`: expected a string, found a number (at byte 64)",
 /// );
 /// ```
 #[derive(Clone, PartialEq, Eq)]
