@@ -482,6 +482,22 @@ impl<'l> Parser<'l> {
         Err(self.missing(name))
     }
 
+    /// Whether a tag of the object that starts here has this value wherever it stands; nothing is
+    /// consumed.
+    pub(crate) fn agree_on_tag(&self, name: &'static str, value: &str) -> Result<(), Fault> {
+        let mut ahead = self.clone();
+        ahead.enter_object()?;
+        let mut first = true;
+        while let Some(key) = ahead.next_key(&mut first)? {
+            if *key == *name {
+                ahead.expect_tag(name, value, &mut [])?;
+            } else {
+                ahead.skip()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Consumes the tag of an object whose kind is known already, and blanks it among those that
     /// have not been seen.
     #[inline]

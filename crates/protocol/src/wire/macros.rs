@@ -217,6 +217,7 @@ macro_rules! union {
                         <$ty as $crate::wire::Wire>::decode(parser).map(Self::$variant)
                     })*
                     unknown => {
+                        parser.agree_on_tag($tag, unknown)?;
                         $crate::wire::UnknownObject::decode(unknown, parser).map(Self::Unknown)
                     }
                 }

@@ -83,3 +83,17 @@ fn a_tag_that_is_missing_is_not_made_up() {
     assert!(TextBlock::from_json(r#"{"text":"hi"}"#).is_err());
     assert!(System::from_json(r#"{"subtype":"init","subtype":"init"}"#).is_err());
 }
+
+#[test]
+fn a_line_of_two_types_is_none() {
+    for types in [["keep_alive", "new"], ["new", "keep_alive"], ["new", "newer"]] {
+        let line = Line::from(format!(r#"{{"type":"{}","type":"{}"}}"#, types[0], types[1]));
+        let contradiction = FaultKind::Contradiction("type");
+        assert_eq!(line.head().unwrap_err().kind(), &contradiction, "{line:?}");
+        assert_eq!(line.to_host().malformed().unwrap().kind(), &contradiction, "{line:?}");
+        assert_eq!(line.to_agent().malformed().unwrap().kind(), &contradiction, "{line:?}");
+    }
+    let twice = Line::from(r#"{"type":"new","type":"new"}"#);
+    assert_eq!(twice.head().unwrap().kind, "new");
+    assert!(twice.to_host().message().is_some());
+}
