@@ -19,7 +19,7 @@ use crate::wire::union;
 
 union! {
     /// What the agent says about itself, by `subtype`.
-    System by "subtype" {
+    System by "subtype" inside "type" = "system" {
         /// A turn begins: the session as it is now.
         "init" => Init(Box<Init>),
         /// What the agent is busy with, or a change of permission mode.

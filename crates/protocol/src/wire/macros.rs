@@ -162,10 +162,12 @@ macro_rules! record {
 ///     }
 /// }
 /// ```
+///
+/// A union that is itself a kind of another says so: `Name by "subtype" inside "type" = "system"`.
 macro_rules! union {
     (
         $(#[doc = $doc:literal])*
-        $name:ident by $tag:literal {
+        $name:ident by $tag:literal $(inside $outer:literal = $kind:literal)? {
             $(
                 $(#[doc = $variant_doc:literal])*
                 $value:literal => $variant:ident($ty:ty)
@@ -218,6 +220,7 @@ macro_rules! union {
                     })*
                     unknown => {
                         parser.agree_on_tag($tag, unknown)?;
+                        $(parser.agree_on_tag($outer, $kind)?;)?
                         $crate::wire::UnknownObject::decode(unknown, parser).map(Self::Unknown)
                     }
                 }

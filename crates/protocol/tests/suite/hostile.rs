@@ -93,6 +93,8 @@ fn a_line_of_two_types_is_none() {
         assert_eq!(line.to_host().malformed().unwrap().kind(), &contradiction, "{line:?}");
         assert_eq!(line.to_agent().malformed().unwrap().kind(), &contradiction, "{line:?}");
     }
+    let system = Line::from(r#"{"type":"system","subtype":"new","type":"keep_alive"}"#);
+    assert!(system.to_host().malformed().is_some());
     let twice = Line::from(r#"{"type":"new","type":"new"}"#);
     assert_eq!(twice.head().unwrap().kind, "new");
     assert!(twice.to_host().message().is_some());
