@@ -73,7 +73,8 @@ impl RawJson {
     /// Reads the value as a tree.
     ///
     /// # Errors
-    /// If it holds a lone surrogate or nests more than 128 levels deep, which `serde_json` refuses.
+    /// If it holds a lone surrogate, a number that no double can hold, or nests more than 128 levels
+    /// deep: `serde_json` refuses those.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         self.to()
     }
