@@ -1,1 +1,53 @@
-fn main() {}
+//! The `duologue` command. Only composition: what it does lives in the libraries.
+
+mod args;
+mod commands;
+mod exit;
+mod input;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use owo_colors::OwoColorize as _;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Printing help to a closed pipe is no error.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::UNREADABLE } else { exit::OK });
+        }
+    };
+    let result = match &args.command {
+        Command::Check(check) => commands::check::run(check),
+        Command::Inspect(inspect) => commands::inspect::run(inspect),
+        Command::Schema(schema) => commands::schema::run(schema),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
+        Err(error) => {
+            report(&error);
+            ExitCode::from(exit::UNREADABLE)
+        }
+    }
+}
+
+/// Whoever reads our output has had enough: that is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn report(error: &anyhow::Error) {
+    anstream::eprintln!("{} {error}", "error:".red().bold());
+    for cause in error.chain().skip(1) {
+        anstream::eprintln!("  {} {cause}", "because:".red());
+    }
+}

@@ -11,6 +11,7 @@ mod mcp;
 mod reply;
 mod runtime;
 mod session;
+mod settings;
 mod usage;
 
 pub use agent_request::*;
@@ -23,4 +24,5 @@ pub use mcp::*;
 pub use reply::*;
 pub use runtime::*;
 pub use session::*;
+pub use settings::*;
 pub use usage::*;

@@ -38,6 +38,7 @@
 //! | [`content`], [`message`] | what messages are made of |
 //! | [`permission`], [`hook`], [`tool`] | what is asked, told and called |
 //! | [`legacy`] | forms that only the oldest descriptions have |
+//! | [`transcript`] | what happened, each thing once: lines folded into events |
 //! | [`rules`] | which moves are legal: a checker for whole conversations |
 //! | [`schema`] | all of it as JSON Schema |
 
@@ -52,6 +53,7 @@ pub mod rules;
 pub mod schema;
 pub mod system;
 pub mod tool;
+pub mod transcript;
 
 mod frame;
 mod id;

@@ -48,13 +48,32 @@ pub struct Position {
 }
 
 /// Which way a line goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the wire has two ends")]
 pub enum Direction {
     /// On the agent's stdout.
     ToHost,
     /// On the agent's stdin.
     ToAgent,
+}
+
+impl Direction {
+    /// Its name in machine-readable reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ToHost => "to_host",
+            Self::ToAgent => "to_agent",
+        }
+    }
+
+    /// The other way.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Self::ToHost => Self::ToAgent,
+            Self::ToAgent => Self::ToHost,
+        }
+    }
 }
 
 impl fmt::Display for Direction {
@@ -139,6 +158,13 @@ impl Line {
         self
     }
 
+    /// The same line as the last of its stream, without a newline.
+    #[must_use]
+    pub const fn without_newline(mut self) -> Self {
+        self.newline = false;
+        self
+    }
+
     /// Its exact bytes, without the newline. A carriage return before it is part of them.
     pub fn raw(&self) -> &[u8] {
         match &self.content {
@@ -153,6 +179,12 @@ impl Line {
             Content::Text(text) => Some(text.as_str()),
             Content::Bytes(..) => None,
         }
+    }
+
+    /// Whether there is nothing in it but white space. [`LineDecoder`](crate::LineDecoder) skips
+    /// such lines, as both ends of the wire do.
+    pub fn is_blank(&self) -> bool {
+        self.raw().iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
     /// Where it stood in its stream.

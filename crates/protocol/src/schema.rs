@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::line::Direction;
 use crate::to_agent::ToAgent;
 use crate::to_host::ToHost;
-use crate::wire::{Schemas, Wire};
+use crate::transcript::Event;
+use crate::wire::Schemas;
 
 /// The JSON Schema (draft 2020-12) of the lines that go this way.
 ///
@@ -20,14 +21,45 @@ use crate::wire::{Schemas, Wire};
 /// ```
 pub fn of(direction: Direction) -> Value {
     let mut schemas = Schemas::default();
-    let (title, root) = match direction {
-        Direction::ToHost => ("A line to the host (stdout)", ToHost::schema(&mut schemas)),
-        Direction::ToAgent => ("A line to the agent (stdin)", ToAgent::schema(&mut schemas)),
+    let (title, roots) = match direction {
+        Direction::ToHost => ("A line to the host (stdout)", ToHost::known_schema(&mut schemas)),
+        Direction::ToAgent => ("A line to the agent (stdin)", ToAgent::known_schema(&mut schemas)),
     };
+    document(title, roots, schemas)
+}
+
+/// The JSON Schema of the lines that go either way.
+///
+/// ```
+/// use duologue_protocol::schema;
+///
+/// assert!(schema::of_both().is_object());
+/// ```
+pub fn of_both() -> Value {
+    let mut schemas = Schemas::default();
+    let mut roots = ToHost::known_schema(&mut schemas);
+    roots.extend(ToAgent::known_schema(&mut schemas));
+    document("A line of the wire, either way", roots, schemas)
+}
+
+/// The JSON Schema of the events of a [`Transcript`](crate::transcript::Transcript).
+///
+/// ```
+/// use duologue_protocol::schema;
+///
+/// assert!(schema::of_events().is_object());
+/// ```
+pub fn of_events() -> Value {
+    let mut schemas = Schemas::default();
+    let roots = Event::known_schema(&mut schemas);
+    document("An event of a conversation", roots, schemas)
+}
+
+fn document(title: &str, roots: Vec<Value>, schemas: Schemas) -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
-        "anyOf": [root],
+        "anyOf": roots,
         "$defs": schemas.into_definitions(),
     })
 }

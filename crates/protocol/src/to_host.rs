@@ -1,6 +1,7 @@
 //! [`ToHost`]: every line of an agent's stdout.
 
 use crate::control::{ControlRequestToHost, ControlResponse};
+use crate::id::{SessionId, Uuid};
 use crate::legacy::ErrorLine;
 use crate::lines::*;
 use crate::system::System;
@@ -56,6 +57,37 @@ union! {
     }
 }
 
+/// An id that most lines have, but not all.
+macro_rules! ids {
+    ($message:expr, $id:ident) => {
+        match $message {
+            ToHost::StreamEvent(line) => line.$id.value(),
+            ToHost::Assistant(line) => line.$id.value(),
+            ToHost::User(line) => line.$id.value(),
+            ToHost::Result(line) => line.$id.value(),
+            ToHost::System(line) => line.$id(),
+            ToHost::ToolProgress(line) => line.$id.value(),
+            ToHost::ToolUseSummary(line) => line.$id.value(),
+            ToHost::AuthStatus(line) => line.$id.value(),
+            ToHost::RateLimitEvent(line) => line.$id.value(),
+            ToHost::PromptSuggestion(line) => line.$id.value(),
+            ToHost::ConversationReset(line) => line.$id.value(),
+            ToHost::CommandLifecycle(line) => line.$id.value(),
+            ToHost::ActiveGoal(line) => line.$id.value(),
+            ToHost::AutocompactState(line) => line.$id.value(),
+            ToHost::StreamlinedText(line) => line.$id.value(),
+            ToHost::StreamlinedToolUseSummary(line) => line.$id.value(),
+            ToHost::Error(line) => line.$id.value(),
+            ToHost::ControlRequest(_)
+            | ToHost::ControlResponse(_)
+            | ToHost::ControlCancelRequest(_)
+            | ToHost::KeepAlive(_)
+            | ToHost::TranscriptMirror(_)
+            | ToHost::Unknown(_) => None,
+        }
+    };
+}
+
 impl ToHost {
     /// The `subtype` that decides what the line means, where there is one: that of a system line, a
     /// result, a control request, or the type of a stream event.
@@ -68,6 +100,16 @@ impl ToHost {
             Self::StreamEvent(line) => line.event.value().map(|event| event.tag()),
             _ => None,
         }
+    }
+
+    /// Names the line.
+    pub fn uuid(&self) -> Option<&Uuid> {
+        ids!(self, uuid)
+    }
+
+    /// The conversation that the line belongs to.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        ids!(self, session_id)
     }
 
     /// Whether this version knows the type and the subtype.

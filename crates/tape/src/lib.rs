@@ -1,1 +1,43 @@
-//! Tapes.
+//! Tapes: recordings of Claude Code's `stream-json` wire, both directions, exact lines.
+//!
+//! A tape is NDJSON. Its first line is a header with the key `tape`; every other line is an
+//! [`Entry`]: a line of the agent's stdin, stdout or stderr, something done to the process, or its
+//! exit.
+//!
+//! ```text
+//! {"tape":1,"program":"claude","version":"2.1.325","argv":[…]}
+//! {"t":0,"dir":"in","line":"{\"type\":\"control_request\",…}"}
+//! {"t":412,"dir":"out","line":"{\"type\":\"control_response\",…}"}
+//! {"t":431,"dir":"err","line":"…"}
+//! {"t":9000,"note":"signal SIGINT"}
+//! {"t":9012,"exit":{"code":0,"signal":null}}
+//! ```
+//!
+//! [`Reader`] reads a tape, or a plain capture of one direction, as a stream: it holds one line at a
+//! time, whatever the size of the file.
+//!
+//! ```
+//! use duologue_tape::{Event, Reader};
+//!
+//! let tape = concat!(
+//!     r#"{"tape":1,"program":"claude"}"#, "\n",
+//!     r#"{"t":3,"dir":"out","line":"{\"type\":\"keep_alive\"}"}"#, "\n",
+//! );
+//! let mut reader = Reader::new(tape.as_bytes());
+//! let entry = reader.next_entry()?.unwrap();
+//! assert_eq!(entry.millis, Some(3));
+//! assert!(matches!(entry.event, Event::ToHost(_)));
+//! assert!(reader.next_entry()?.is_none());
+//! # Ok::<(), duologue_tape::ReadError>(())
+//! ```
+
+mod entry;
+mod error;
+mod reader;
+
+pub use entry::{Entry, Event, Exit, Header};
+pub use error::{ReadError, Torn};
+pub use reader::Reader;
+
+/// The newest version of the format that this crate reads and writes.
+pub const FORMAT_VERSION: u64 = 1;

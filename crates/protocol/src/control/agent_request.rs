@@ -13,7 +13,7 @@ use super::mcp::McpMessage;
 
 union! {
     /// What the agent asks of the host, by `subtype`.
-    AgentRequest by "subtype" {
+    AgentRequest by "subtype" closed {
         /// May this tool be called?
         "can_use_tool" => CanUseTool(Box<CanUseTool>),
         /// What does this hook say?

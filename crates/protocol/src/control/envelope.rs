@@ -99,7 +99,7 @@ impl ControlResponse {
 
 union! {
     /// The answer to a control request.
-    Response by "subtype" {
+    Response by "subtype" closed {
         /// It went well.
         "success" => Success(Success),
         /// It did not go well.
@@ -149,5 +149,7 @@ record! {
         error_code: Text,
         /// The model it is about.
         model: Text,
+        /// Permissions that are still being asked for. On a refused `initialize` of older CLIs.
+        pending_permission_requests: Vec<ControlRequestToHost>,
     }
 }

@@ -9,6 +9,7 @@ use super::mcp::*;
 use super::reply::{Ack, ControlRequest, Opaque, reply_table};
 use super::runtime::*;
 use super::session::*;
+use super::settings::*;
 use super::usage::*;
 
 /// The table of the host's requests: subtype, type, and the type of the answer.
@@ -16,7 +17,7 @@ macro_rules! host_requests {
     ($($(#[doc = $doc:literal])* $subtype:literal => $name:ident -> $reply:ty,)*) => {
         union! {
             /// What the host asks of the agent, by `subtype`.
-            HostRequest by "subtype" {
+            HostRequest by "subtype" closed {
                 $($(#[doc = $doc])* $subtype => $name(Box<$name>),)*
             }
         }

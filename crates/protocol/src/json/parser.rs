@@ -185,7 +185,11 @@ impl<'l> Parser<'l> {
     /// The next value has a type that does not belong here.
     #[cold]
     pub(crate) fn wrong_type(&self, expected: &'static str, found: Kind) -> Fault {
-        self.fault(FaultKind::WrongType { expected, found: found.name() })
+        // Its first byte looks like a value; if the rest does not, that is the better thing to say.
+        match self.clone().skip() {
+            Ok(()) => self.fault(FaultKind::WrongType { expected, found: found.name() }),
+            Err(fault) => fault,
+        }
     }
 
     #[cold]

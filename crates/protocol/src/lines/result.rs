@@ -165,7 +165,7 @@ impl TurnResult {
 
 words! {
     /// How a turn ended.
-    ResultSubtype {
+    ResultSubtype closed {
         /// Well, unless `is_error` says otherwise.
         Success = "success",
         /// Something went wrong, or it was interrupted.

@@ -49,7 +49,7 @@ record! {
 
 union! {
     /// An event of the Messages API's stream.
-    StreamEvent by "type" {
+    StreamEvent by "type" closed {
         /// More of a block.
         "content_block_delta" => ContentBlockDelta(ContentBlockDelta),
         /// A block begins.

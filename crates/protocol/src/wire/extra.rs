@@ -8,7 +8,6 @@ use crate::json::{Fault, Key, Parser, RawJson, Writer};
 use crate::text::Text;
 
 use super::Wire;
-use super::schema::Schemas;
 use super::survey::{Finding, Survey};
 
 /// The fields of an object that this version does not know, as they stood.
@@ -21,6 +20,7 @@ use super::survey::{Finding, Survey};
 /// # Ok::<(), duologue_protocol::Fault>(())
 /// ```
 #[derive(Clone, Default, PartialEq)]
+#[expect(clippy::box_collection, reason = "every record has one, nearly always empty: one word")]
 pub struct Extra(Option<Box<Vec<(Text, RawJson)>>>);
 
 impl Extra {
@@ -99,7 +99,7 @@ impl UnknownObject {
     }
 
     /// An object whose tag is a string, and none of these.
-    pub(crate) fn schema(name: &str, known: &[&str], _schemas: &mut Schemas) -> Value {
+    pub(crate) fn schema(name: &str, known: &[&str]) -> Value {
         json!({
             "type": "object",
             "required": [name],

@@ -163,11 +163,18 @@ macro_rules! record {
 /// }
 /// ```
 ///
-/// A union that is itself a kind of another says so: `Name by "subtype" inside "type" = "system"`.
+/// `by "type" closed` leaves unknown kinds out of the JSON Schema: such a line is unknown itself.
+/// A union that is itself a kind of another says so: `by "subtype", "type" = "system"`.
 macro_rules! union {
+    (@open $members:ident, $tag:literal, $known:tt) => {
+        let mut $members = $members;
+        $members.push($crate::wire::UnknownObject::schema($tag, &$known));
+    };
+    (@open $members:ident, $tag:literal, $known:tt closed) => {};
+
     (
         $(#[doc = $doc:literal])*
-        $name:ident by $tag:literal $(inside $outer:literal = $kind:literal)? {
+        $name:ident by $tag:literal $($closed:ident)? $(, $outer:literal = $kind:literal)? {
             $(
                 $(#[doc = $variant_doc:literal])*
                 $value:literal => $variant:ident($ty:ty)
@@ -177,6 +184,7 @@ macro_rules! union {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
+        #[allow(clippy::large_enum_variant, reason = "the frequent variants are not boxed")]
         pub enum $name {
             $(
                 $(#[doc = $variant_doc])*
@@ -198,6 +206,14 @@ macro_rules! union {
             /// Whether this version knows the kind.
             pub fn is_known(&self) -> bool {
                 !matches!(self, Self::Unknown(_))
+            }
+
+            /// The schemas of the kinds that this version knows.
+            #[allow(dead_code, reason = "only the outermost unions need it")]
+            pub(crate) fn known_schema(
+                schemas: &mut $crate::wire::Schemas,
+            ) -> Vec<serde_json::Value> {
+                vec![$(<$ty as $crate::wire::Wire>::schema(schemas)),*]
             }
         }
 
@@ -242,10 +258,8 @@ macro_rules! union {
 
             fn schema(schemas: &mut $crate::wire::Schemas) -> serde_json::Value {
                 schemas.define(module_path!(), stringify!($name), |schemas| {
-                    let mut members = vec![
-                        $(<$ty as $crate::wire::Wire>::schema(schemas)),*
-                    ];
-                    members.push($crate::wire::UnknownObject::schema($tag, &[$($value),*], schemas));
+                    let members = Self::known_schema(schemas);
+                    $crate::wire::union!(@open members, $tag, [$($value),*] $($closed)?);
                     $crate::wire::Schemas::one_of(concat!($($doc, "\n"),*), members)
                 })
             }
@@ -256,10 +270,15 @@ macro_rules! union {
 }
 
 /// A string from a vocabulary that grows: an open enum of words.
+///
+/// `Name closed` leaves unknown words out of the JSON Schema.
 macro_rules! words {
+    (@schema) => { $crate::wire::Schemas::words };
+    (@schema closed) => { $crate::wire::Schemas::closed_words };
+
     (
         $(#[doc = $doc:literal])*
-        $name:ident {
+        $name:ident $($closed:ident)? {
             $(
                 $(#[doc = $variant_doc:literal])*
                 $variant:ident = $value:literal
@@ -350,7 +369,8 @@ macro_rules! words {
 
             fn schema(schemas: &mut $crate::wire::Schemas) -> serde_json::Value {
                 schemas.define(module_path!(), stringify!($name), |_| {
-                    $crate::wire::Schemas::words(concat!($($doc, "\n"),*), Self::KNOWN)
+                    let describe = $crate::wire::words!(@schema $($closed)?);
+                    describe(concat!($($doc, "\n"),*), Self::KNOWN)
                 })
             }
         }

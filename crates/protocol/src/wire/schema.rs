@@ -70,6 +70,11 @@ impl Schemas {
         json!({ "description": first_paragraph(doc), "type": "string", "examples": known })
     }
 
+    /// A string of a vocabulary whose unknown words make a line unknown.
+    pub(crate) fn closed_words(doc: &str, known: &[&str]) -> Value {
+        json!({ "description": first_paragraph(doc), "enum": known })
+    }
+
     /// One of these; the reader decides by the tag.
     pub(crate) fn one_of(doc: &str, members: Vec<Value>) -> Value {
         json!({ "description": first_paragraph(doc), "anyOf": members })

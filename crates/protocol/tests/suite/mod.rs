@@ -1,2 +1,12 @@
+mod constructors;
+mod events;
+mod framing;
 mod hostile;
+mod lines;
+mod presentations;
+mod properties;
 mod recordings;
+mod rules;
+mod schema;
+mod seeds;
+mod support;

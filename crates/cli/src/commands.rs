@@ -1,0 +1,5 @@
+//! One file per command.
+
+pub(crate) mod check;
+pub(crate) mod inspect;
+pub(crate) mod schema;

@@ -1,0 +1,10 @@
+//! The exit codes, all of them.
+
+/// Everything is as it should be.
+pub(crate) const OK: u8 = 0;
+
+/// `check`: something is not understood.
+pub(crate) const NOT_UNDERSTOOD: u8 = 1;
+
+/// The command line is wrong, or a file could not be read.
+pub(crate) const UNREADABLE: u8 = 2;

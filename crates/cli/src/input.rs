@@ -1,0 +1,66 @@
+//! Where lines come from: files and stdin, with a progress bar on a terminal.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Files smaller than this are read before a bar could be seen.
+const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
+
+/// An open input and its progress.
+pub(crate) struct Input {
+    source: Box<dyn Read>,
+    bar: ProgressBar,
+}
+
+impl Input {
+    /// Opens a file, or stdin for `-`.
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self { source: Box::new(io::stdin()), bar: ProgressBar::hidden() });
+        }
+        let context = || format!("could not open {}", path.display());
+        let file = File::open(path).with_context(context)?;
+        let metadata = file.metadata().with_context(context)?;
+        anyhow::ensure!(
+            !metadata.is_dir(),
+            "{} is a directory; name the files in it",
+            path.display()
+        );
+        let bar = if metadata.len() < WORTH_A_BAR {
+            ProgressBar::hidden()
+        } else {
+            bar(metadata.len(), path)?
+        };
+        Ok(Self { source: Box::new(file), bar })
+    }
+}
+
+/// A bar on stderr, which draws nothing unless that is a terminal.
+fn bar(length: u64, path: &Path) -> anyhow::Result<ProgressBar> {
+    let style =
+        ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}")?;
+    let bar = ProgressBar::new(length).with_style(style);
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    bar.set_message(name.to_string_lossy().into_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    Ok(bar)
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.bar.inc(count as u64);
+        Ok(count)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,321 @@
+//! Requests of the host about settings, rules, hooks and plugins.
+
+use crate::json::{Number, RawJson, RawObject};
+use crate::text::Text;
+use crate::wire::record;
+
+use super::initialize::{AgentInfo, PluginRef, SlashCommand};
+use super::mcp::McpServerStatus;
+
+record! {
+    /// Change settings, as if they had been given as flags.
+    ApplyFlagSettings ["subtype" = "apply_flag_settings"] {
+        /// The settings; null takes one away.
+        settings: RawObject,
+    }
+}
+
+record! {
+    /// Write settings to a file.
+    UpdateSettings ["subtype" = "update_settings"] {
+        /// Which: `localSettings` or `userSettings`.
+        source: Text,
+        /// The settings.
+        settings: RawObject,
+    }
+}
+
+record! {
+    /// What are the settings?
+    GetSettings ["subtype" = "get_settings"] {}
+}
+
+record! {
+    /// The settings.
+    GetSettingsReply {
+        /// All together.
+        effective: RawObject,
+        /// By where they were set.
+        sources: Vec<SettingsSource>,
+        /// What is in force.
+        applied: AppliedSettings,
+        /// What could not be read.
+        errors: Vec<SettingsError>,
+    }
+}
+
+record! {
+    /// Settings from one place.
+    SettingsSource {
+        /// Which.
+        source: Text,
+        /// The settings.
+        settings: RawObject,
+    }
+}
+
+record! {
+    /// What is in force.
+    AppliedSettings {
+        /// The model.
+        model: Text,
+        /// How hard it thinks.
+        effort: Text,
+        /// The advisor.
+        advisor: RawJson,
+        /// Whether ultracode is on.
+        ultracode: bool,
+        /// Whether it was asked for.
+        ultracode_requested "ultracodeRequested": bool,
+        /// Whether there is such a thing.
+        ultracode_available "ultracodeAvailable": bool,
+        /// Whether a word can ask for more thinking.
+        ultrathink_available "ultrathinkAvailable": bool,
+        /// Whether reading outside is blocked.
+        outside_file_tool_reads_blocked "outsideFileToolReadsBlocked": bool,
+        /// Whether writing outside is blocked.
+        outside_file_tool_writes_blocked "outsideFileToolWritesBlocked": bool,
+        /// Whether only the folders of the start count as inside.
+        outside_blocks_count_launch_folders_only "outsideBlocksCountLaunchFoldersOnly": bool,
+        /// Whether the environment left the agent's own files in place.
+        launch_env_left_own_files_in_place "launchEnvLeftOwnFilesInPlace": bool,
+    }
+}
+
+record! {
+    /// Settings that could not be read.
+    SettingsError {
+        /// The file.
+        file: Text,
+        /// Where in it.
+        path: Text,
+        /// What is wrong.
+        message: Text,
+    }
+}
+
+record! {
+    /// Which permission rules are there?
+    ListPermissionRules ["subtype" = "list_permission_rules"] {}
+}
+
+record! {
+    /// The permission rules.
+    ListPermissionRulesReply {
+        /// The rules and directories.
+        state: PermissionRulesState,
+    }
+}
+
+record! {
+    /// The permission rules and directories.
+    PermissionRulesState {
+        /// The rules.
+        rules: Vec<ListedPermissionRule>,
+        /// The directories.
+        workspace_directories "workspaceDirectories": Vec<WorkspaceDirectory>,
+        /// The directory in which the process started.
+        original_cwd "originalCwd": Text,
+        /// Only managed rules count.
+        managed_only "managedOnly": bool,
+        /// What could not be read.
+        errors: RawJson,
+        /// What is not told.
+        withheld: RawJson,
+    }
+}
+
+record! {
+    /// A permission rule in force.
+    ListedPermissionRule {
+        /// What it says.
+        behavior: Text,
+        /// Where it was set.
+        source: Text,
+        /// The rule.
+        rule: Text,
+        /// The rule in words.
+        description: RawJson,
+        /// Whether it can be changed.
+        editability: Text,
+        /// It is not in force.
+        not_in_effect "notInEffect": RawJson,
+    }
+}
+
+record! {
+    /// A working directory.
+    WorkspaceDirectory {
+        /// Where.
+        path: Text,
+        /// Who added it.
+        source: Text,
+    }
+}
+
+record! {
+    /// Which hooks are there?
+    GetHooksListing ["subtype" = "get_hooks_listing"] {}
+}
+
+record! {
+    /// The hooks.
+    GetHooksListingReply {
+        /// The events that have hooks.
+        events: Vec<HookEventInfo>,
+        /// The hooks.
+        hooks: Vec<ListedHook>,
+        /// All events.
+        event_catalog "eventCatalog": Vec<HookEventInfo>,
+        /// Who may set hooks.
+        policy: HookPolicy,
+        /// Safe mode is on.
+        safe_mode "safeMode": RawJson,
+        /// Bare mode is on.
+        bare_mode "bareMode": RawJson,
+        /// What could not be read.
+        errors: RawJson,
+    }
+}
+
+record! {
+    /// A hook event.
+    HookEventInfo {
+        /// Its name.
+        name: Text,
+        /// When it happens.
+        summary: Text,
+        /// Whether a matcher counts.
+        supports_matcher "supportsMatcher": bool,
+        /// How many hooks it has.
+        hook_count "hookCount": Number,
+    }
+}
+
+record! {
+    /// A hook.
+    ListedHook {
+        /// The event.
+        event: Text,
+        /// What must match.
+        matcher: Text,
+        /// Where it was set.
+        source: Text,
+        /// The same for people.
+        source_label "sourceLabel": Text,
+        /// The plugin it belongs to.
+        plugin_name "pluginName": Text,
+        /// What kind of hook.
+        kind "type": Text,
+        /// What to show.
+        display_text "displayText": Text,
+        /// The command.
+        command_text "commandText": Text,
+        /// What it is called.
+        content_label "contentLabel": Text,
+        /// When it runs.
+        condition: RawJson,
+        /// How long it may take.
+        timeout: Number,
+        /// What to show while it runs.
+        status_message "statusMessage": Text,
+        /// It runs once.
+        runs_once "runsOnce": bool,
+        /// It runs in the background.
+        runs_in_background "runsInBackground": bool,
+        /// It is switched off.
+        disabled: bool,
+        /// How it can be changed.
+        editable: RawJson,
+    }
+}
+
+record! {
+    /// Who may set hooks.
+    HookPolicy {
+        /// Hooks are switched off by policy.
+        disabled_by_policy "disabledByPolicy": bool,
+        /// Only managed hooks count.
+        managed_only "managedOnly": bool,
+        /// Only hooks of plugins count.
+        plugin_only "pluginOnly": bool,
+        /// All hooks are switched off.
+        all_disabled "allDisabled": bool,
+        /// How many hooks the policy has.
+        policy_hook_count "policyHookCount": Number,
+        /// The policy could not be read.
+        policy_unreadable "policyUnreadable": bool,
+    }
+}
+
+record! {
+    /// Load the plugins again.
+    ReloadPlugins ["subtype" = "reload_plugins"] {
+        /// Not if it would make the prompt cache useless.
+        hold_on_cache_impact: bool,
+        /// Further plugins.
+        add_plugins: Vec<PluginRef>,
+        /// Not while a turn runs.
+        refuse_if_busy: bool,
+    }
+}
+
+record! {
+    /// What the plugins brought.
+    ReloadPluginsReply {
+        /// The slash commands.
+        commands: Vec<SlashCommand>,
+        /// The kinds of sub-agent.
+        agents: Vec<AgentInfo>,
+        /// The plugins.
+        plugins: Vec<LoadedPlugin>,
+        /// The MCP servers.
+        mcp_servers "mcpServers": Vec<McpServerStatus>,
+        /// How many could not be loaded.
+        error_count: Number,
+        /// It was not done.
+        held: bool,
+        /// What it would do to the prompt cache.
+        cache_impact: RawJson,
+    }
+}
+
+record! {
+    /// A plugin that was loaded.
+    LoadedPlugin {
+        /// Its name.
+        name: Text,
+        /// Where it lies.
+        path: Text,
+        /// Where it came from.
+        source: Text,
+        /// Its version.
+        version: Text,
+    }
+}
+
+record! {
+    /// Look for skills again.
+    ReloadSkills ["subtype" = "reload_skills"] {}
+}
+
+record! {
+    /// The skills.
+    ReloadSkillsReply {
+        /// The skills.
+        skills: Vec<SlashCommand>,
+    }
+}
+
+record! {
+    /// Look for output styles again.
+    ReloadOutputStyles ["subtype" = "reload_output_styles"] {}
+}
+
+record! {
+    /// The output styles.
+    ReloadOutputStylesReply {
+        /// The styles.
+        available_output_styles: Vec<Text>,
+    }
+}

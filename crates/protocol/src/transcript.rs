@@ -1,0 +1,196 @@
+//! What happened, each thing exactly once: lines folded into events.
+//!
+//! The wire tells one conversation in several ways: a line per block, snapshots that repeat what came
+//! before, deltas followed by the whole, lines repeated, and any mixture. [`Transcript`] folds them
+//! all into the same [`Event`]s, each attributed to its agent and its turn.
+//!
+//! ```
+//! use duologue_protocol::transcript::{Event, Transcript};
+//! use duologue_protocol::{Direction, Line};
+//!
+//! let mut transcript = Transcript::new();
+//! let mut texts = Vec::new();
+//! for line in [
+//!     r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"thinking","thinking":"Hm."}]}}"#,
+//!     r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Hello!"}]}}"#,
+//!     r#"{"type":"result","subtype":"success","result":"Hello!"}"#,
+//! ] {
+//!     transcript.handle_line(Direction::ToHost, &Line::from(line));
+//!     while let Some(event) = transcript.poll_event() {
+//!         match event {
+//!             Event::Thinking(thinking) => texts.push(thinking.text.into_value().unwrap()),
+//!             Event::Text(text) => texts.push(text.text.into_value().unwrap()),
+//!             Event::TurnFinished(turn) => assert_eq!(turn.text.as_str(), Some("Hello!")),
+//!             _ => {}
+//!         }
+//!     }
+//! }
+//! assert_eq!(texts, ["Hm.", "Hello!"]);
+//! ```
+
+mod agents;
+mod asks;
+mod block;
+mod body;
+mod body_ask;
+mod body_work;
+mod event;
+mod finish;
+mod fold;
+mod messages;
+mod out;
+mod prompts;
+mod seen;
+mod streaming;
+mod system_lines;
+mod turns;
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::id::{SessionId, ToolUseId, Uuid};
+use crate::line::{Decoded, Direction, Line};
+use crate::message::ModelUsage;
+use crate::text::Text;
+use crate::to_agent::ToAgent;
+use crate::to_host::ToHost;
+use crate::wire::{Map, Wire};
+
+pub use body::*;
+pub use event::Event;
+
+use out::Out;
+
+/// How much of a malformed line an event shows.
+const EXCERPT: usize = 200;
+
+/// Folds the lines of one conversation into events.
+///
+/// It does no I/O. Tell it what came with the `handle_*` methods, in the order of the wire; then take
+/// events out with [`poll_event`](Self::poll_event) until there are none. Both directions give the
+/// most; the agent's stdout alone gives all but what only the host knows.
+///
+/// What it keeps depends on what is open (agents at work, prompts that wait, requests without an
+/// answer), not on the length of the conversation.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    events: VecDeque<Event>,
+    /// Lines to the host that came already.
+    seen: seen::Seen,
+    session: Option<SessionId>,
+    run_started: bool,
+    host_seen: bool,
+    messages: messages::Messages,
+    turns: turns::Turns,
+    prompts: prompts::Prompts,
+    /// Prompts that were taken before their turn began.
+    taken: Vec<Uuid>,
+    /// The prompt that was echoed last in this turn.
+    echoed: Option<Text>,
+    agents: agents::Agents,
+    /// Tool calls whose results came already.
+    results: seen::Seen,
+    asks: asks::Asks,
+    /// What the host has asked, by id.
+    host_asks: HashMap<String, HostAsk>,
+    model_usage: Map<ModelUsage>,
+}
+
+/// Something the host has asked.
+#[derive(Debug)]
+struct HostAsk {
+    subtype: Text,
+    /// The prompt it is about.
+    prompt: Option<Uuid>,
+}
+
+impl Transcript {
+    /// One that has seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next event, or `None` until another line comes.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// A line came.
+    pub fn handle_line(&mut self, direction: Direction, line: &Line) {
+        if line.is_blank() {
+            return;
+        }
+        match direction {
+            Direction::ToHost => self.handle_to_host(&line.to_host(), line),
+            Direction::ToAgent => self.handle_to_agent(&line.to_agent(), line),
+        }
+    }
+
+    /// A line to the host came, which was read already.
+    pub fn handle_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
+        match decoded {
+            Decoded::Known(message) => self.message_to_host(message),
+            // A result of a new kind ends its turn all the same.
+            Decoded::Unknown(message @ ToHost::Result(_)) => self.message_to_host(message),
+            Decoded::Unknown(message) => {
+                self.unknown(
+                    Direction::ToHost,
+                    message.tag(),
+                    message.subtype(),
+                    message.to_json(),
+                );
+            }
+            Decoded::Malformed(fault) => self.malformed(Direction::ToHost, fault.to_string(), line),
+        }
+    }
+
+    /// A line to the agent came, which was read already.
+    pub fn handle_to_agent(&mut self, decoded: &Decoded<ToAgent>, line: &Line) {
+        self.host_seen = true;
+        match decoded {
+            Decoded::Known(message) => self.message_to_agent(message),
+            Decoded::Unknown(message) => {
+                self.unknown(
+                    Direction::ToAgent,
+                    message.tag(),
+                    message.subtype(),
+                    message.to_json(),
+                );
+            }
+            Decoded::Malformed(fault) => {
+                self.malformed(Direction::ToAgent, fault.to_string(), line)
+            }
+        }
+    }
+
+    /// The stream has ended: whatever is open will not be finished.
+    pub fn handle_end(&mut self) {
+        let unfinished: Vec<u64> = self.turns.open().collect();
+        let agents = self.messages.agents();
+        for agent in agents.iter().map(Some).chain([None]) {
+            let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+            let mut out = Out::new(&mut self.events, turn, agent);
+            self.messages.of(agent).end_turn(&mut out);
+        }
+        let unfinished = unfinished.into_iter().map(Into::into).collect::<Vec<_>>();
+        self.out(None).emit(RunEnded::new().unfinished_turns(unfinished));
+    }
+
+    fn unknown(&mut self, way: Direction, kind: &str, subtype: Option<&str>, json: String) {
+        let mut event = UnknownLine::new().kind(kind).direction(way.name());
+        event.subtype = subtype.map(Text::from).into();
+        event.line = crate::json::RawJson::parse(&json).ok().into();
+        self.out(None).emit(event);
+    }
+
+    fn malformed(&mut self, way: Direction, reason: String, line: &Line) {
+        let excerpt: String = String::from_utf8_lossy(line.raw()).chars().take(EXCERPT).collect();
+        let event = MalformedLine::new().reason(reason).direction(way.name()).excerpt(excerpt);
+        self.out(None).emit(event);
+    }
+
+    /// Where events of this agent go now.
+    fn out(&mut self, agent: Option<&ToolUseId>) -> Out<'_> {
+        let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+        Out::new(&mut self.events, turn, agent)
+    }
+}

@@ -1,0 +1,206 @@
+//! Sub-agents: a tree with names, each started and finished once.
+
+use std::collections::HashMap;
+
+use crate::id::ToolUseId;
+use crate::system::{TaskNotification, TaskStarted as TaskStartedLine, TaskType};
+use crate::text::Text;
+use crate::tool::{Agent, ExitPlanMode};
+use crate::wire::Field;
+
+use super::body::{AgentFinished, AgentStarted, ToolCall};
+use super::seen::Seen;
+
+/// The tools that start sub-agents.
+const STARTERS: [&str; 2] = ["Agent", "Task"];
+/// The tool that proposes a plan.
+pub(super) const PLAN: &str = "ExitPlanMode";
+
+/// The sub-agents that are at work, by the tool call that started them.
+#[derive(Debug, Default)]
+pub(super) struct Agents {
+    open: HashMap<String, AgentState>,
+    /// The calls that have no result yet.
+    calls: HashMap<String, Call>,
+    finished: Seen,
+}
+
+/// A call that has no result yet.
+#[derive(Debug)]
+struct Call {
+    /// The agent that made it.
+    by: Option<ToolUseId>,
+    /// The plan in it, if it proposes one.
+    plan: Option<Text>,
+}
+
+#[derive(Debug, Default)]
+struct AgentState {
+    /// The agent that started it.
+    parent: Option<ToolUseId>,
+    turn: Option<u64>,
+    name: Option<Text>,
+    description: Option<Text>,
+    background: bool,
+    told: bool,
+}
+
+impl Agents {
+    /// A tool is called: perhaps one that starts a sub-agent.
+    pub(super) fn called(&mut self, call: &ToolCall, agent: Option<&ToolUseId>, turn: Option<u64>) {
+        let Some(id) = call.id.as_str() else { return };
+        let plan = call
+            .input
+            .value()
+            .filter(|_| call.name.as_str() == Some(PLAN))
+            .and_then(|input| input.read::<ExitPlanMode>().ok()?.plan.into_value());
+        self.calls.insert(id.to_owned(), Call { by: agent.cloned(), plan });
+        if !call.name.as_str().is_some_and(|name| STARTERS.contains(&name)) {
+            return;
+        }
+        let input = call.input.value().and_then(|input| input.read::<Agent>().ok());
+        let input = input.unwrap_or_default();
+        let state = AgentState {
+            parent: agent.cloned(),
+            turn,
+            name: input.subagent_type.into_value(),
+            description: input.description.into_value(),
+            background: input.run_in_background.is_true(),
+            told: false,
+        };
+        self.open.insert(id.to_owned(), state);
+    }
+
+    /// The agent that made this call.
+    pub(super) fn caller(&self, tool_use_id: &str) -> Option<&ToolUseId> {
+        self.calls.get(tool_use_id)?.by.as_ref()
+    }
+
+    /// The plan in this call.
+    pub(super) fn plan(&self, tool_use_id: Option<&str>) -> Option<Text> {
+        self.calls.get(tool_use_id?)?.plan.clone()
+    }
+
+    /// A call has its result.
+    pub(super) fn returned(&mut self, tool_use_id: &str) {
+        self.calls.remove(tool_use_id);
+    }
+
+    /// The turn in which this agent was started.
+    pub(super) fn turn(&self, agent: &ToolUseId) -> Option<u64> {
+        self.open.get(agent.as_str())?.turn
+    }
+
+    /// Something of this agent was seen: tells that it has started, if nothing did.
+    pub(super) fn seen(
+        &mut self,
+        agent: &ToolUseId,
+        name: Option<&Text>,
+        turn: Option<u64>,
+    ) -> Option<Started> {
+        if self.finished.contains(agent.as_str()) {
+            return None;
+        }
+        let state = self.open.entry(agent.as_str().to_owned()).or_default();
+        state.turn = state.turn.or(turn);
+        if state.name.is_none() {
+            state.name = name.cloned();
+        }
+        state.tell(agent)
+    }
+
+    /// The wire says that a sub-agent has started.
+    pub(super) fn task_started(
+        &mut self,
+        line: &TaskStartedLine,
+        turn: Option<u64>,
+    ) -> Option<Started> {
+        let agent = line.tool_use_id.value()?;
+        if line.task_type.value() != Some(&TaskType::LocalAgent)
+            || self.finished.contains(agent.as_str())
+        {
+            return None;
+        }
+        let state = self.open.entry(agent.as_str().to_owned()).or_default();
+        state.turn = state.turn.or(turn);
+        state.background |= line.is_backgrounded.is_true();
+        if let Some(name) = line.subagent_type.value() {
+            state.name = Some(name.clone());
+        }
+        if let Some(description) = line.description.value() {
+            state.description = Some(description.clone());
+        }
+        let mut started = state.tell(agent)?;
+        started.event.task_id = line.task_id.clone();
+        Some(started)
+    }
+
+    /// Whether this call started a sub-agent that is at work.
+    pub(super) fn is_agent(&self, tool_use_id: &str) -> bool {
+        self.open.get(tool_use_id).is_some_and(|state| state.told)
+    }
+
+    pub(super) fn parent(&self, agent: &ToolUseId) -> Option<&ToolUseId> {
+        self.open.get(agent.as_str())?.parent.as_ref()
+    }
+
+    /// The call of a sub-agent has its result: unless it runs in the background, it has ended.
+    pub(super) fn call_returned(&mut self, agent: &ToolUseId, failed: bool) -> Option<Finished> {
+        let state = self.open.get(agent.as_str())?;
+        if !state.told {
+            self.open.remove(agent.as_str());
+            return None;
+        }
+        if state.background {
+            return None;
+        }
+        let status = if failed { "failed" } else { "completed" };
+        self.finish(agent, AgentFinished::new().status(status))
+    }
+
+    /// The wire says that a sub-agent has ended.
+    pub(super) fn notified(&mut self, line: &TaskNotification) -> Option<Finished> {
+        let agent = line.tool_use_id.value()?;
+        if !self.is_agent(agent.as_str()) {
+            return None;
+        }
+        let mut event = AgentFinished::new();
+        event.status = line.status.value().map(|status| Text::from(status.as_str())).into();
+        event.summary = line.summary.clone();
+        event.usage = line.usage.clone();
+        self.finish(agent, event)
+    }
+
+    fn finish(&mut self, agent: &ToolUseId, mut event: AgentFinished) -> Option<Finished> {
+        let state = self.open.remove(agent.as_str())?;
+        self.finished.note(agent.as_str());
+        event.tool_use_id = Field::Value(agent.clone());
+        Some(Finished { parent: state.parent, turn: state.turn, event })
+    }
+}
+
+/// A sub-agent has started: where, and what to tell.
+pub(super) struct Started {
+    pub(super) parent: Option<ToolUseId>,
+    pub(super) turn: Option<u64>,
+    pub(super) event: AgentStarted,
+}
+
+/// A sub-agent has ended: where, and what to tell.
+pub(super) struct Finished {
+    pub(super) parent: Option<ToolUseId>,
+    pub(super) turn: Option<u64>,
+    pub(super) event: AgentFinished,
+}
+
+impl AgentState {
+    fn tell(&mut self, agent: &ToolUseId) -> Option<Started> {
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let mut event = AgentStarted::new().tool_use_id(agent.clone()).background(self.background);
+        event.name = self.name.clone().into();
+        event.description = self.description.clone().into();
+        Some(Started { parent: self.parent.clone(), turn: self.turn, event })
+    }
+}

@@ -1,0 +1,398 @@
+//! Line by line: what each means for the conversation.
+
+use crate::content::{Content, ContentBlock, ToolResultBlock};
+use crate::control::{
+    AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
+};
+use crate::id::{RequestId, ToolUseId, Uuid};
+use crate::lines::{Assistant, CommandLifecycle, CommandState, Prompt, StreamLine, User};
+use crate::text::Text;
+use crate::to_agent::ToAgent;
+use crate::to_host::ToHost;
+use crate::wire::Field;
+
+use super::asks::{Ask, tell_answered, tell_asked};
+use super::body::*;
+use super::event::Event;
+use super::out::Out;
+use super::{HostAsk, Transcript};
+
+/// How the marker of an interrupt begins.
+const INTERRUPTED: &str = "[Request interrupted by user";
+/// How the output of a local command begins.
+const LOCAL_COMMAND: &str = "<local-command-std";
+
+impl Transcript {
+    pub(super) fn message_to_host(&mut self, message: &ToHost) {
+        if let Some(uuid) = message.uuid()
+            && !self.seen.note(uuid.as_str())
+        {
+            return;
+        }
+        if let Some(session) = message.session_id() {
+            self.follow_session(session);
+        }
+        match message {
+            ToHost::StreamEvent(line) => self.stream_event(line),
+            ToHost::Assistant(line) => self.assistant(line),
+            ToHost::User(line) => self.user(line),
+            ToHost::Result(result) => self.result(result),
+            ToHost::System(system) => self.system(system),
+            ToHost::ControlRequest(line) => {
+                let (Some(id), Some(request)) = (line.request_id.value(), line.request.value())
+                else {
+                    return;
+                };
+                if self.asks.asked(id.as_str(), request) {
+                    let agent = self.agent_of_request(request);
+                    let plan = match request {
+                        AgentRequest::CanUseTool(ask) => self.agents.plan(ask.tool_use_id.as_str()),
+                        _ => None,
+                    };
+                    tell_asked(&line.request_id, request, plan, &mut self.out(agent.as_ref()));
+                }
+            }
+            ToHost::ControlResponse(response) => self.answer_to_host(response),
+            ToHost::ControlCancelRequest(cancel) => {
+                if let Some(id) = cancel.request_id.value()
+                    && let Some(Ask::Permission(_)) = self.asks.take(id.as_str())
+                {
+                    self.out(None).emit(PermissionWithdrawn::new().request_id(id.clone()));
+                }
+            }
+            ToHost::CommandLifecycle(line) => self.command_lifecycle(line),
+            ToHost::ConversationReset(line) => {
+                self.turns.reset_cost();
+                self.model_usage = crate::wire::Map::new();
+                let mut event = ConversationWasReset::new();
+                event.trigger = line.trigger.as_str().map(Text::from).into();
+                self.out(None).emit(event);
+            }
+            ToHost::RateLimitEvent(line) => {
+                let info = line.rate_limit_info.value().cloned().unwrap_or_default();
+                let mut event = RateLimited::new();
+                event.status = info.status.as_str().map(Text::from).into();
+                event.kind = info.rate_limit_type.as_str().map(Text::from).into();
+                event.utilization = info.utilization;
+                event.resets_at = info.resets_at;
+                self.out(None).emit(event);
+            }
+            ToHost::AuthStatus(line) => {
+                let mut event = AuthStatusChanged::new();
+                event.authenticating = line.is_authenticating;
+                event.error = line.error.clone();
+                self.out(None).emit(event);
+            }
+            ToHost::Error(line) => {
+                let error = line.error.value().cloned().unwrap_or_default();
+                let mut event = ErrorReported::new();
+                (event.kind, event.message) = (error.kind, error.message);
+                self.out(None).emit(event);
+            }
+            ToHost::StreamlinedText(line) => {
+                let mut event = TextFinished::new();
+                event.text = line.text.clone();
+                self.out(None).emit(event);
+            }
+            ToHost::ToolUseSummary(line) => self.notice("tool_use_summary", &line.summary),
+            ToHost::PromptSuggestion(line) => self.notice("prompt_suggestion", &line.suggestion),
+            ToHost::StreamlinedToolUseSummary(line) => {
+                self.notice("streamlined_tool_use_summary", &line.tool_summary);
+            }
+            ToHost::ToolProgress(_)
+            | ToHost::ActiveGoal(_)
+            | ToHost::AutocompactState(_)
+            | ToHost::TranscriptMirror(_)
+            | ToHost::KeepAlive(_)
+            | ToHost::Unknown(_) => {}
+        }
+    }
+
+    pub(super) fn message_to_agent(&mut self, message: &ToAgent) {
+        match message {
+            ToAgent::Prompt(prompt) => self.prompt(prompt),
+            ToAgent::ControlRequest(line) => {
+                let (Some(id), Some(request)) = (line.request_id.value(), line.request.value())
+                else {
+                    return;
+                };
+                if matches!(request, HostRequest::Interrupt(_)) {
+                    self.turns.interrupt_asked();
+                }
+                let prompt = match request {
+                    HostRequest::CancelAsyncMessage(cancel) => cancel.message_uuid.value().cloned(),
+                    _ => None,
+                };
+                let subtype = Text::from(request.tag());
+                let ask = HostAsk { subtype: subtype.clone(), prompt };
+                self.host_asks.insert(id.as_str().to_owned(), ask);
+                let event = ControlRequested::new().request_id(id.clone()).subtype(subtype);
+                self.out(None).emit(event);
+            }
+            ToAgent::ControlResponse(response) => self.answer_to_agent(response),
+            ToAgent::ControlCancelRequest(cancel) => {
+                if let Some(id) = cancel.request_id.as_str() {
+                    self.host_asks.remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn follow_session(&mut self, session: &crate::id::SessionId) {
+        if self.session.as_ref() == Some(session) {
+            return;
+        }
+        let session = session.detach();
+        if let Some(from) = self.session.replace(session.clone()) {
+            self.out(None).emit(SessionChanged::new().from(from).to(session));
+        }
+    }
+
+    pub(super) fn notice(&mut self, kind: &'static str, text: &Field<Text>) {
+        let mut event = Notice::new().kind(Text::from_static(kind));
+        event.text = text.clone();
+        self.out(None).emit(event);
+    }
+
+    /// Something of this agent came: a turn runs, and the agent has started.
+    fn enter(&mut self, agent: Option<&ToolUseId>, name: Option<&Text>) {
+        match agent {
+            None => {
+                if self.turns.current().is_none() {
+                    self.begin_turn();
+                }
+                if let Some(turn) = self.turns.running() {
+                    turn.active = true;
+                }
+            }
+            Some(agent) => {
+                let turn = self.turns.current();
+                if let Some(started) = self.agents.seen(agent, name, turn) {
+                    self.agent_started(started);
+                }
+            }
+        }
+    }
+
+    fn stream_event(&mut self, line: &StreamLine) {
+        let agent = line.parent_tool_use_id.value();
+        self.enter(agent, None);
+        let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+        let mut out = Out::new(&mut self.events, turn, agent);
+        let messages = self.messages.of(agent);
+        messages.release(&mut out);
+        if let Some((message, usage)) = messages.streaming.event(line, &mut out) {
+            messages.count_streamed(&message, usage);
+        }
+    }
+
+    fn assistant(&mut self, line: &Assistant) {
+        let agent = line.parent_tool_use_id.value();
+        self.enter(agent, line.subagent_type.value());
+        if agent.is_none() {
+            let named = line.user_message_uuid.value().into_iter();
+            self.take_prompts(named.chain(line.user_message_uuids.items()));
+            self.take_prompt_by_order();
+        }
+        let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+        let before = self.events.len();
+        let mut out = Out::new(&mut self.events, turn, agent);
+        self.messages.of(agent).line(line, &mut out);
+        for event in self.events.iter().skip(before) {
+            if let Event::ToolCall(call) = event {
+                self.agents.called(call, agent, turn);
+            }
+        }
+    }
+
+    fn user(&mut self, line: &User) {
+        let agent = line.parent_tool_use_id.value();
+        let Some(content) = line.message.value().and_then(|message| message.content.value()) else {
+            return;
+        };
+        let mut out = {
+            let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+            Out::new(&mut self.events, turn, agent)
+        };
+        self.messages.of(agent).release(&mut out);
+        let mut has_result = false;
+        for block in content.blocks() {
+            if let ContentBlock::ToolResult(result) = block {
+                has_result = true;
+                self.tool_result(result, line);
+            }
+        }
+        if !has_result {
+            self.user_text(line, content);
+        }
+    }
+
+    fn tool_result(&mut self, result: &ToolResultBlock, line: &User) {
+        let agent = line.parent_tool_use_id.value();
+        self.enter(agent, line.subagent_type.value());
+        if let Some(id) = result.tool_use_id.as_str() {
+            if !self.results.note(id) {
+                return;
+            }
+            self.agents.returned(id);
+            self.infer_permission(id, line);
+        }
+        let mut event = ToolResult::new();
+        event.tool_use_id = result.tool_use_id.clone();
+        event.is_error = Field::Value(result.is_error.is_true());
+        event.content = match &result.content {
+            Field::Absent => Field::Null,
+            content => content.clone(),
+        };
+        event.structured = line.tool_use_result.clone();
+        self.out(agent).emit(event);
+        if let Some(id) = result.tool_use_id.value()
+            && let Some(finished) = self.agents.call_returned(id, result.is_error.is_true())
+        {
+            self.agent_finished(finished);
+        }
+    }
+
+    /// Where only stdout is seen, the result of a tool may tell how the permission was decided.
+    fn infer_permission(&mut self, tool_use_id: &str, line: &User) {
+        if self.host_seen {
+            return;
+        }
+        let meta = line
+            .tool_result_meta
+            .items()
+            .iter()
+            .find(|meta| meta.id.as_str() == Some(tool_use_id))
+            .and_then(|meta| meta.permission_decision.value());
+        let Some(request) = self.asks.permission_of(tool_use_id).map(str::to_owned) else { return };
+        let behavior = match meta.and_then(|decision| decision.decision.as_str()) {
+            Some("accept") => "allow",
+            Some("reject") => "deny",
+            _ => return,
+        };
+        self.asks.take(&request);
+        let event =
+            PermissionResolved::new().request_id(RequestId::from(request)).behavior(behavior);
+        self.out(None).emit(event);
+    }
+
+    fn user_text(&mut self, line: &User, content: &Content) {
+        let agent = line.parent_tool_use_id.value();
+        let text = Text::from(content.text());
+        if text.starts_with(INTERRUPTED) {
+            if agent.is_none() {
+                self.turns.interrupt_marked();
+            }
+            return self.out(agent).emit(InterruptMarked::new().text(text));
+        }
+        if let Some(agent) = agent {
+            self.enter(Some(agent), line.subagent_type.value());
+            return self.out(Some(agent)).emit(ContextInjected::new().text(text));
+        }
+        if text.starts_with(LOCAL_COMMAND) {
+            return self.notice("local_command", &Field::Value(text));
+        }
+        if line.is_synthetic.is_true() {
+            return self.out(None).emit(ContextInjected::new().text(text));
+        }
+        self.echo(line, text);
+    }
+
+    /// A prompt is shown again, or for the first time if only stdout is seen.
+    fn echo(&mut self, line: &User, text: Text) {
+        if let Some(uuid) = line.uuid.value()
+            && (self.prompts.is_settled(uuid) || line.is_replay.is_true())
+            && !self.host_seen_without(uuid)
+        {
+            return self.take_prompts(std::iter::once(uuid));
+        }
+        let settled = self.prompts.settle_text(&text);
+        if !settled.is_empty() {
+            for prompt in settled {
+                self.tell_taken(prompt.uuid, None);
+            }
+        } else if self.host_seen && !line.is_replay.is_true() {
+            self.out(None).emit(ContextInjected::new().text(text));
+        } else if !self.host_seen && self.echoed.as_ref() != Some(&text) {
+            self.echoed = Some(text.clone());
+            self.tell_taken(line.uuid.value().cloned(), Some(text));
+        }
+    }
+
+    /// Whether the host's prompts are seen, and none of them has this name.
+    fn host_seen_without(&self, uuid: &Uuid) -> bool {
+        self.host_seen && !self.prompts.is_known(uuid)
+    }
+
+    fn prompt(&mut self, prompt: &Prompt) {
+        let content = prompt.message.value().and_then(|message| message.content.value());
+        let text = content.map(|content| Text::from(content.text()));
+        if !self.prompts.sent(prompt.uuid.value(), text.clone()) {
+            return;
+        }
+        let mut event = PromptQueued::new();
+        event.uuid = prompt.uuid.clone();
+        event.text = text.into();
+        self.out(None).emit(event);
+    }
+
+    fn command_lifecycle(&mut self, line: &CommandLifecycle) {
+        let Some(uuid) = line.command_uuid.value() else { return };
+        match line.state.value() {
+            Some(CommandState::Queued) if self.prompts.sent(Some(uuid), None) => {
+                self.out(None).emit(PromptQueued::new().uuid(uuid.clone()));
+            }
+            Some(CommandState::Queued) => {}
+            Some(CommandState::Started | CommandState::Completed) => {
+                self.take_prompts(std::iter::once(uuid));
+            }
+            Some(state) => self.prompt_cancelled(uuid, state.as_str()),
+            None => {}
+        }
+    }
+
+    fn prompt_cancelled(&mut self, uuid: &Uuid, state: &str) {
+        if self.prompts.settle(uuid).is_some() {
+            let event = PromptCancelled::new().uuid(uuid.clone()).state(state);
+            self.out(None).emit(event);
+        }
+    }
+
+    fn answer_to_host(&mut self, response: &ControlResponse) {
+        let Some(id) = response.request_id() else { return };
+        // With --replay-user-messages the agent shows the host's own answers.
+        if self.asks.contains(id.as_str()) {
+            return self.answer_to_agent(response);
+        }
+        let Some(ask) = self.host_asks.remove(id.as_str()) else { return };
+        let mut event = ControlAnswered::new().request_id(id.clone()).subtype(ask.subtype.clone());
+        match response.response.value() {
+            Some(Response::Error(failure)) => event.error = failure.error.clone(),
+            Some(Response::Success(success)) => {
+                let cancelled = success.read::<CancelAsyncMessageReply>().unwrap_or_default();
+                if let Some(prompt) = ask.prompt.filter(|_| cancelled.cancelled.is_true()) {
+                    self.prompt_cancelled(&prompt, "cancelled");
+                }
+                if ask.subtype == "interrupt" {
+                    let reply = success.read::<InterruptReply>().unwrap_or_default();
+                    for prompt in reply.cancelled.items() {
+                        self.prompt_cancelled(prompt, "cancelled");
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.out(None).emit(event);
+    }
+
+    fn answer_to_agent(&mut self, response: &ControlResponse) {
+        let Some(id) = response.request_id() else { return };
+        let Some(ask) = self.asks.take(id.as_str()) else { return };
+        let agent = match &ask {
+            Ask::Permission(ask) => self.agent_of_call(ask.tool_use_id.as_str()),
+            _ => None,
+        };
+        tell_answered(&ask, response, &mut self.out(agent.as_ref()));
+    }
+}

@@ -1,0 +1,295 @@
+//! Messages of the model: blocks that are shown in several ways, told once.
+//!
+//! The wire shows a message as one line per block, as snapshots that repeat what came before, or as
+//! deltas followed by the block. Identity decides what is new: the agent and the id of the message,
+//! then the id of a tool call, then the position in a snapshot. A line with a single block always
+//! adds: two texts of one message may well be equal.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::content::ContentBlock;
+use crate::id::ToolUseId;
+use crate::lines::Assistant;
+use crate::message::{Message, Usage};
+use crate::text::Text;
+use crate::wire::Field;
+
+use super::block::{Known, Opening};
+use super::body::AgentUsage;
+use super::out::{MessageRef, Out};
+use super::streaming::Streaming;
+
+/// How many messages of one agent are remembered. Their lines hardly interleave.
+const REMEMBERED: usize = 16;
+
+/// How much of a block's beginning tells messages apart that have no id at all.
+const FINGERPRINT: usize = 64;
+
+/// The messages of all agents that are at work.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    main: AgentMessages,
+    agents: HashMap<String, AgentMessages>,
+}
+
+/// The latest messages of one agent.
+#[derive(Debug, Default)]
+pub(super) struct AgentMessages {
+    recent: VecDeque<MessageState>,
+    pub(super) streaming: Streaming,
+    usage: Tokens,
+    ended: bool,
+    /// The texts of the message that came last.
+    last_text: Vec<Text>,
+    last_text_of: Option<Key>,
+}
+
+#[derive(Debug)]
+struct MessageState {
+    key: Key,
+    id: MessageRef,
+    blocks: Vec<Known>,
+    /// The last block stood at the end of a snapshot, and may still grow.
+    held: Option<Opening>,
+    usage: Tokens,
+}
+
+/// What makes a message that message.
+#[derive(Clone, Debug, PartialEq)]
+enum Key {
+    Id(Text),
+    Line(Text),
+    Fingerprint(String),
+}
+
+/// Tokens that were used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tokens {
+    messages: u64,
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_creation: u64,
+}
+
+impl Messages {
+    pub(super) fn of(&mut self, agent: Option<&ToolUseId>) -> &mut AgentMessages {
+        match agent {
+            None => &mut self.main,
+            Some(agent) => self.agents.entry(agent.as_str().to_owned()).or_default(),
+        }
+    }
+
+    /// The agents that are at work, the main agent left out.
+    pub(super) fn agents(&self) -> Vec<ToolUseId> {
+        let mut agents: Vec<ToolUseId> = self.agents.keys().map(|id| id.as_str().into()).collect();
+        agents.sort();
+        agents
+    }
+
+    /// The agents that have used tokens, with what they used since the last time this was asked.
+    /// Agents that have ended are forgotten.
+    pub(super) fn take_usage(&mut self) -> Vec<AgentUsage> {
+        let main = (None, &mut self.main);
+        let agents = self.agents.iter_mut().map(|(agent, state)| (Some(agent), state));
+        let mut all: Vec<AgentUsage> = std::iter::once(main)
+            .chain(agents)
+            .filter_map(|(agent, state)| {
+                let usage = std::mem::take(&mut state.usage);
+                (usage.messages > 0).then(|| usage.of_agent(agent.map(String::as_str)))
+            })
+            .collect();
+        self.agents.retain(|_, state| !state.ended);
+        all.sort_by(|a, b| a.agent.as_str().cmp(&b.agent.as_str()));
+        all
+    }
+}
+
+impl AgentMessages {
+    /// A line with one or more blocks of a message.
+    pub(super) fn line(&mut self, line: &Assistant, out: &mut Out<'_>) {
+        let Some(message) = line.message.value() else { return };
+        let blocks = message.content.items();
+        let key = key(line, message, blocks);
+        self.release_all_but(&key, out);
+        self.streaming.on_line(message.id.value(), out);
+        let at = self.find(key, message);
+        let Some(state) = self.recent.get_mut(at) else { return };
+        state.count(message.usage.value(), &mut self.usage);
+        let first_new = if blocks.len() > 1 { state.restated(blocks) } else { None };
+        let fresh = match first_new {
+            Some(first_new) => {
+                state.grow(blocks, out);
+                blocks.get(first_new..).unwrap_or_default()
+            }
+            None => blocks,
+        };
+        for (index, block) in fresh.iter().enumerate() {
+            let is_last = index + 1 == fresh.len() && blocks.len() > 1;
+            if state.knows_call(block) {
+                continue;
+            }
+            state.release(out);
+            let opening = Opening::of(block, line);
+            state.blocks.push(Known::of(block));
+            if is_last && opening.may_grow() {
+                state.held = Some(opening);
+            } else {
+                opening.emit(&state.id, out);
+            }
+            self.streaming.finished(block);
+        }
+        self.remember_text(at);
+    }
+
+    /// Something else happened in this agent: what was held back is complete.
+    pub(super) fn release(&mut self, out: &mut Out<'_>) {
+        for state in &mut self.recent {
+            state.release(out);
+        }
+    }
+
+    fn release_all_but(&mut self, key: &Key, out: &mut Out<'_>) {
+        for state in self.recent.iter_mut().filter(|state| state.key != *key) {
+            state.release(out);
+        }
+    }
+
+    /// The turn has ended: nothing more comes of its messages.
+    pub(super) fn end_turn(&mut self, out: &mut Out<'_>) {
+        self.release(out);
+        self.streaming.abandon(out);
+        self.recent.clear();
+        self.last_text_of = None;
+    }
+
+    /// The agent has ended.
+    pub(super) fn end(&mut self, out: &mut Out<'_>) {
+        self.end_turn(out);
+        self.ended = true;
+    }
+
+    /// What a message that is being streamed has used.
+    pub(super) fn count_streamed(&mut self, id: &MessageRef, usage: &Usage) {
+        if let Some(state) = self.recent.iter_mut().find(|state| state.id == *id) {
+            state.count(Some(usage), &mut self.usage);
+        }
+    }
+
+    /// The text of the last message.
+    pub(super) fn last_text(&mut self) -> Vec<Text> {
+        std::mem::take(&mut self.last_text)
+    }
+
+    fn find(&mut self, key: Key, message: &Message) -> usize {
+        if let Some(at) = self.recent.iter().position(|state| state.key == key) {
+            return at;
+        }
+        if self.recent.len() == REMEMBERED {
+            self.recent.pop_front();
+        }
+        let id = MessageRef(message.id.value().cloned());
+        let state =
+            MessageState { key, id, blocks: Vec::new(), held: None, usage: Tokens::default() };
+        self.recent.push_back(state);
+        self.recent.len() - 1
+    }
+
+    fn remember_text(&mut self, at: usize) {
+        let Some(state) = self.recent.get(at) else { return };
+        if self.last_text_of.as_ref() != Some(&state.key) {
+            self.last_text_of = Some(state.key.clone());
+        }
+        self.last_text = state.blocks.iter().filter_map(Known::text).collect();
+    }
+}
+
+impl MessageState {
+    /// Where the new blocks begin, if these restate the known ones position by position.
+    fn restated(&self, blocks: &[ContentBlock]) -> Option<usize> {
+        let all = self.blocks.iter().zip(blocks).all(|(known, block)| known.is_restated_by(block));
+        (all && !self.blocks.is_empty()).then_some(self.blocks.len())
+    }
+
+    /// Known texts may have become longer.
+    fn grow(&mut self, blocks: &[ContentBlock], out: &mut Out<'_>) {
+        let last = self.blocks.len().saturating_sub(1);
+        for (index, (known, block)) in self.blocks.iter_mut().zip(blocks).enumerate() {
+            let Some(added) = known.grow(block) else { continue };
+            match &mut self.held {
+                Some(held) if index == last => held.replace_text(block),
+                // It has been told as finished: all that can be done is to tell the rest.
+                _ => added.emit(&self.id, out),
+            }
+        }
+    }
+
+    fn knows_call(&self, block: &ContentBlock) -> bool {
+        let ContentBlock::ToolUse(call) = block else { return false };
+        call.id.value().is_some() && self.blocks.iter().any(|known| known.is_call(call.id.as_str()))
+    }
+
+    fn release(&mut self, out: &mut Out<'_>) {
+        if let Some(held) = self.held.take() {
+            held.emit(&self.id, out);
+        }
+    }
+
+    /// Counts what the message used: the largest numbers of any of its lines, once.
+    fn count(&mut self, usage: Option<&Usage>, total: &mut Tokens) {
+        let before = self.usage;
+        if let Some(usage) = usage {
+            let at_least = |old: u64, new: &Field<crate::json::Number>| {
+                old.max(new.as_u64().unwrap_or_default())
+            };
+            self.usage.input = at_least(before.input, &usage.input_tokens);
+            self.usage.output = at_least(before.output, &usage.output_tokens);
+            self.usage.cache_read = at_least(before.cache_read, &usage.cache_read_input_tokens);
+            self.usage.cache_creation =
+                at_least(before.cache_creation, &usage.cache_creation_input_tokens);
+        }
+        self.usage.messages = 1;
+        total.messages += 1 - before.messages;
+        total.input += self.usage.input - before.input;
+        total.output += self.usage.output - before.output;
+        total.cache_read += self.usage.cache_read - before.cache_read;
+        total.cache_creation += self.usage.cache_creation - before.cache_creation;
+    }
+}
+
+impl Tokens {
+    fn of_agent(self, agent: Option<&str>) -> AgentUsage {
+        let mut usage = AgentUsage::new()
+            .messages(self.messages)
+            .input_tokens(self.input)
+            .output_tokens(self.output)
+            .cache_read_input_tokens(self.cache_read)
+            .cache_creation_input_tokens(self.cache_creation);
+        usage.agent = agent.map_or(Field::Null, |agent| Field::Value(agent.into()));
+        usage
+    }
+}
+
+fn key(line: &Assistant, message: &Message, blocks: &[ContentBlock]) -> Key {
+    if let Some(id) = message.id.as_str() {
+        return Key::Id(id.into());
+    }
+    if let Some(uuid) = line.uuid.as_str() {
+        return Key::Line(uuid.into());
+    }
+    let first = blocks.first();
+    Key::Fingerprint(match first {
+        Some(ContentBlock::ToolUse(call)) => {
+            format!("tool_use:{}", call.id.as_str().unwrap_or("unknown"))
+        }
+        Some(ContentBlock::Text(text)) => opener("text", text.text.as_str()),
+        Some(ContentBlock::Thinking(thinking)) => opener("thinking", thinking.thinking.as_str()),
+        Some(other) => format!("{}:unknown", other.tag()),
+        None => String::new(),
+    })
+}
+
+fn opener(kind: &str, text: Option<&str>) -> String {
+    let beginning: String = text.unwrap_or_default().chars().take(FINGERPRINT).collect();
+    format!("{kind}:{beginning}")
+}

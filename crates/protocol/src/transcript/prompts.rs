@@ -1,0 +1,102 @@
+//! Prompts: sent, queued, taken, merged, taken back.
+
+use std::collections::VecDeque;
+
+use crate::id::Uuid;
+use crate::text::Text;
+
+use super::seen::Seen;
+
+/// How many prompts may wait. A host that sends more is not followed any further.
+const MOST_WAITING: usize = 4096;
+
+/// The prompts that wait to be taken.
+#[derive(Debug, Default)]
+pub(super) struct Prompts {
+    waiting: VecDeque<Prompt>,
+    /// Prompts that were told of.
+    known: Seen,
+    /// Prompts that were taken or taken back.
+    settled: Seen,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Prompt {
+    pub(super) uuid: Option<Uuid>,
+    pub(super) text: Option<Text>,
+}
+
+impl Prompts {
+    /// The host has sent a prompt, or the agent tells of one. False if it was known before: the agent
+    /// swallows a second prompt of the same name.
+    pub(super) fn sent(&mut self, uuid: Option<&Uuid>, text: Option<Text>) -> bool {
+        if let Some(uuid) = uuid
+            && !self.known.note(uuid.as_str())
+        {
+            return false;
+        }
+        if self.waiting.len() == MOST_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(Prompt { uuid: uuid.cloned(), text });
+        true
+    }
+
+    /// The prompt of that name is settled now. `None` if it was before.
+    pub(super) fn settle(&mut self, uuid: &Uuid) -> Option<Prompt> {
+        if !self.settled.note(uuid.as_str()) {
+            return None;
+        }
+        self.known.note(uuid.as_str());
+        let at = self.waiting.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid));
+        let found = at.and_then(|at| self.waiting.remove(at));
+        Some(found.unwrap_or_else(|| Prompt { uuid: Some(uuid.clone()), text: None }))
+    }
+
+    /// The prompt that has waited longest is settled now.
+    pub(super) fn settle_oldest(&mut self) -> Option<Prompt> {
+        let prompt = self.waiting.pop_front()?;
+        if let Some(uuid) = &prompt.uuid {
+            self.settled.note(uuid.as_str());
+        }
+        Some(prompt)
+    }
+
+    /// The prompts whose texts, joined by newlines, are this text, are settled now.
+    pub(super) fn settle_text(&mut self, text: &str) -> Vec<Prompt> {
+        let start = self.waiting.iter().position(|prompt| {
+            prompt.text.as_ref().is_some_and(|known| text.starts_with(known.as_str()))
+        });
+        let Some(start) = start else { return Vec::new() };
+        let mut rest = text;
+        let mut count = 0;
+        for prompt in self.waiting.iter().skip(start) {
+            let known = prompt.text.as_ref().map_or("", |text| text.as_str());
+            let Some(after) = rest.strip_prefix(known) else { break };
+            count += 1;
+            rest = after;
+            match rest.strip_prefix('\n') {
+                Some(next) => rest = next,
+                None => break,
+            }
+        }
+        if !rest.is_empty() {
+            return Vec::new();
+        }
+        let settled: Vec<Prompt> = self.waiting.drain(start..start + count).collect();
+        for uuid in settled.iter().filter_map(|prompt| prompt.uuid.as_ref()) {
+            self.settled.note(uuid.as_str());
+        }
+        settled
+    }
+
+    /// Whether a prompt of that name was told of.
+    pub(super) fn is_known(&self, uuid: &Uuid) -> bool {
+        self.known.contains(uuid.as_str())
+    }
+
+    /// Whether the prompt of that name was taken or taken back.
+    pub(super) fn is_settled(&self, uuid: &Uuid) -> bool {
+        self.settled.contains(uuid.as_str())
+    }
+}

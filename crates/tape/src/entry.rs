@@ -1,0 +1,142 @@
+//! What stands on a tape.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use duologue_protocol::{Line, TooLong};
+use serde_json::{Map, Value};
+
+/// The first line of a tape.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Header {
+    /// The version of the format.
+    pub format: u64,
+    /// The agent: `claude`.
+    pub program: Option<String>,
+    /// The agent's version.
+    pub version: Option<String>,
+    /// How it was started.
+    pub argv: Vec<String>,
+    /// The scenario it played.
+    pub scenario: Option<String>,
+    /// Everything else that stands there.
+    pub extra: Map<String, Value>,
+}
+
+impl Header {
+    /// Reads a header; `None` if this is not one, and so the file is no tape.
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
+        let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else { return None };
+        let format = fields.remove("tape")?.as_u64().unwrap_or(u64::MAX);
+        let mut text = |name: &str| match fields.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let program = text("program");
+        let version = text("version");
+        let scenario = text("scenario");
+        let argv = match fields.remove("argv") {
+            Some(Value::Array(words)) => {
+                words.into_iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+            }
+            _ => Vec::new(),
+        };
+        Some(Self { format, program, version, argv, scenario, extra: fields })
+    }
+}
+
+/// One entry of a tape, or one line of a plain capture.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// When it happened, in milliseconds since the start. A plain capture has no times.
+    pub millis: Option<u64>,
+    /// Its line in the file, from 1.
+    pub file_line: u64,
+    /// Where that line begins in the file.
+    pub file_offset: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The agent wrote a line.
+    ToHost(Line),
+    /// The host wrote a line.
+    ToAgent(Line),
+    /// The agent wrote a line to stderr.
+    Stderr(Line),
+    /// A line of the file was longer than the cap.
+    TooLong(TooLong),
+    /// Something was done to the process: a signal, the closing of its stdin, anything in words.
+    Note(String),
+    /// The process ended.
+    Exit(Exit),
+    /// An entry of a kind that this version does not know.
+    Unknown,
+}
+
+/// How the process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Exit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i64>,
+    /// The signal, if one killed it.
+    pub signal: Option<i64>,
+}
+
+/// Reads what stands in one line of a tape.
+pub(crate) fn read_event(line: &[u8]) -> Result<(Option<u64>, Event), String> {
+    let value: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let Value::Object(fields) = value else {
+        return Err("it is not a JSON object".to_owned());
+    };
+    // Older recorders wrote fractions of a millisecond.
+    let millis = fields.get("t").and_then(Value::as_f64).map(whole_millis);
+    if let Some(direction) = fields.get("dir").and_then(Value::as_str) {
+        let mut line = exact_line(&fields)?;
+        if fields.get("eol") == Some(&Value::Bool(false)) {
+            line = line.without_newline();
+        }
+        let event = match direction {
+            "out" => Event::ToHost(line),
+            "in" => Event::ToAgent(line),
+            "err" => Event::Stderr(line),
+            _ => Event::Unknown,
+        };
+        return Ok((millis, event));
+    }
+    if let Some(note) = fields.get("note").and_then(Value::as_str) {
+        return Ok((millis, Event::Note(note.to_owned())));
+    }
+    if let Some(exit) = fields.get("exit") {
+        let exit = Exit { code: exit["code"].as_i64(), signal: exit["signal"].as_i64() };
+        return Ok((millis, Event::Exit(exit)));
+    }
+    Ok((millis, Event::Unknown))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time that does not fit is cut to one that does"
+)]
+fn whole_millis(millis: f64) -> u64 {
+    millis.max(0.0) as u64
+}
+
+fn exact_line(fields: &Map<String, Value>) -> Result<Line, String> {
+    if let Some(text) = fields.get("line").and_then(Value::as_str) {
+        return Ok(Line::from(text));
+    }
+    let Some(encoded) = fields.get("b64").and_then(Value::as_str) else {
+        return Err("it has a `dir` but neither `line` nor `b64`".to_owned());
+    };
+    let bytes =
+        STANDARD.decode(encoded).map_err(|error| format!("its `b64` is broken: {error}"))?;
+    Ok(Line::from(bytes))
+}

@@ -1,0 +1,206 @@
+//! [`Reader`]: a tape or a plain capture, entry by entry.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Frame, Line, LineDecoder, TooLong};
+
+use crate::FORMAT_VERSION;
+use crate::entry::{Entry, Event, Header, read_event};
+use crate::error::{ReadError, Torn};
+
+/// How much is read at once.
+const CHUNK: usize = 256 * 1024;
+
+/// A tape spells its lines as JSON strings, which makes them longer, but hardly four times.
+const MAX_FILE_LINE: usize = 4 * DEFAULT_MAX_LINE;
+
+/// Reads a tape, or a plain capture of one direction, as a stream.
+///
+/// A file whose first line is an object with the key `tape` is a tape; any other file is plain
+/// NDJSON of one direction, to the host unless [`direction`](Self::direction) says otherwise.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    decoder: LineDecoder,
+    chunk: Box<[u8]>,
+    /// The part of the chunk that has not been cut into lines yet.
+    unread: std::ops::Range<usize>,
+    kind: Kind,
+    direction: Direction,
+    ended: bool,
+    bytes_read: u64,
+    torn: Option<Torn>,
+    /// Lines that were looked at before their turn.
+    waiting: VecDeque<Frame>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Undecided,
+    Tape(Box<Header>),
+    Plain,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from any source of bytes. It need not be buffered.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            decoder: LineDecoder::new().max_line(MAX_FILE_LINE),
+            chunk: vec![0; CHUNK].into(),
+            unread: 0..0,
+            kind: Kind::Undecided,
+            direction: Direction::ToHost,
+            ended: false,
+            bytes_read: 0,
+            torn: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Which way the lines of a plain capture go.
+    #[must_use]
+    pub fn direction(mut self, direction: Direction) -> Self {
+        self.direction = direction;
+        self
+    }
+
+    /// The most bytes a line of the file may have; 256 MiB unless set. A longer one becomes an
+    /// [`Event::TooLong`], and reading goes on.
+    #[must_use]
+    pub fn max_line(mut self, bytes: usize) -> Self {
+        self.decoder = LineDecoder::new().max_line(bytes);
+        self
+    }
+
+    /// The header, if this is a tape. Looks at the first line if nobody has.
+    ///
+    /// # Errors
+    /// If the input cannot be read, or the tape is newer than this version.
+    pub fn header(&mut self) -> Result<Option<&Header>, ReadError> {
+        self.decide()?;
+        match &self.kind {
+            Kind::Tape(header) => Ok(Some(header)),
+            Kind::Undecided | Kind::Plain => Ok(None),
+        }
+    }
+
+    /// The next entry, or `None` at the end.
+    ///
+    /// # Errors
+    /// If the input cannot be read, the tape is newer than this version, or a line of it is no
+    /// entry. A last line that was cut off is no error: see [`torn`](Self::torn).
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.decide()?;
+        let Some(frame) = self.next_frame()? else { return Ok(None) };
+        match self.kind {
+            Kind::Tape(_) => self.tape_entry(frame),
+            Kind::Undecided | Kind::Plain => Ok(Some(self.plain_entry(frame))),
+        }
+    }
+
+    /// The last line of a tape, if it was cut off while it was written. Known at the end.
+    pub fn torn(&self) -> Option<&Torn> {
+        self.torn.as_ref()
+    }
+
+    /// How many bytes have been read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Looks at the first line to see what kind of file this is.
+    fn decide(&mut self) -> Result<(), ReadError> {
+        if !matches!(self.kind, Kind::Undecided) {
+            return Ok(());
+        }
+        self.kind = Kind::Plain;
+        let Some(frame) = self.next_frame()? else { return Ok(()) };
+        if let Frame::Line(line) = &frame
+            && let Some(header) = Header::read(line.raw())
+        {
+            if header.format > FORMAT_VERSION {
+                return Err(ReadError::TooNew { found: header.format, newest: FORMAT_VERSION });
+            }
+            self.kind = Kind::Tape(Box::new(header));
+            return Ok(());
+        }
+        self.waiting.push_back(frame);
+        Ok(())
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, ReadError> {
+        if let Some(frame) = self.waiting.pop_front() {
+            return Ok(Some(frame));
+        }
+        loop {
+            let mut rest = self.chunk.get(self.unread.clone()).unwrap_or_default();
+            let frame = self.decoder.next(&mut rest);
+            self.unread.start = self.unread.end - rest.len();
+            if frame.is_some() {
+                return Ok(frame);
+            }
+            if self.ended {
+                return Ok(self.decoder.finish());
+            }
+            let count = self.read()?;
+            self.ended = count == 0;
+            self.bytes_read += count as u64;
+            self.unread = 0..count;
+        }
+    }
+
+    fn read(&mut self) -> io::Result<usize> {
+        loop {
+            match self.input.read(&mut self.chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn tape_entry(&mut self, frame: Frame) -> Result<Option<Entry>, ReadError> {
+        let line = match frame {
+            Frame::Line(line) => line,
+            Frame::TooLong(too_long) => return Ok(Some(too_long_entry(too_long))),
+        };
+        let position = line.position();
+        match read_event(line.raw()) {
+            Ok((millis, event)) => Ok(Some(entry(millis, &line, event))),
+            // Without its newline it is the last line, and somebody was still writing it.
+            Err(_) if !line.has_newline() => {
+                self.torn = Some(Torn { line: position.number, length: line.raw().len() });
+                Ok(None)
+            }
+            Err(reason) => Err(ReadError::BadEntry { line: position.number, reason }),
+        }
+    }
+
+    fn plain_entry(&self, frame: Frame) -> Entry {
+        match frame {
+            Frame::Line(line) => {
+                let event = match self.direction {
+                    Direction::ToHost => Event::ToHost(line.clone()),
+                    Direction::ToAgent => Event::ToAgent(line.clone()),
+                };
+                entry(None, &line, event)
+            }
+            Frame::TooLong(too_long) => too_long_entry(too_long),
+        }
+    }
+}
+
+fn entry(millis: Option<u64>, line: &Line, event: Event) -> Entry {
+    let position = line.position();
+    Entry { millis, file_line: position.number, file_offset: position.offset, event }
+}
+
+fn too_long_entry(too_long: TooLong) -> Entry {
+    Entry {
+        millis: None,
+        file_line: too_long.position.number,
+        file_offset: too_long.position.offset,
+        event: Event::TooLong(too_long),
+    }
+}
