@@ -5,6 +5,7 @@
 //! speed of `serde_json::Value`. The price is this folder, which is fuzzed against `serde_json`.
 
 mod fault;
+mod key;
 mod number;
 mod parser;
 mod raw;
@@ -12,9 +13,10 @@ mod scan;
 mod writer;
 
 pub use fault::{Fault, FaultKind};
+pub(crate) use key::Key;
 pub use number::Number;
+pub(crate) use parser::Kind;
 pub use parser::Parser;
-pub(crate) use parser::{Key, Kind};
 pub use raw::{RawJson, RawObject};
 pub use writer::Writer;
 pub(crate) use writer::escaped;

@@ -1,9 +1,9 @@
 //! [`Parser`]: one pass over one line.
 
 use std::borrow::Cow;
-use std::ops::Deref;
 
 use super::fault::{Fault, FaultKind};
+use super::key::Key;
 use super::number::Number;
 use super::raw::RawJson;
 use super::scan::{plain_run, unescape};
@@ -46,39 +46,6 @@ impl<'l> SourceRef<'l> {
         match self {
             Self::Shared(source) => source.as_str(),
             Self::Borrowed(text) => text,
-        }
-    }
-}
-
-/// The key of a field. It is a `str` to look at; who keeps it asks for its [`text`](Self::text).
-#[derive(Debug)]
-pub(crate) enum Key<'l> {
-    /// As it stands.
-    Plain(&'l str),
-    /// It had escapes.
-    Unescaped(String),
-    /// It had escapes that are no Unicode text: they, and the nearest reading.
-    LoneSurrogates(&'l str, String),
-}
-
-impl Key<'_> {
-    /// The key, to be kept: it is written as it was read.
-    pub(crate) fn text(self) -> Text {
-        match self {
-            Self::Plain(text) => Text::from(text),
-            Self::Unescaped(text) => Text::from(text),
-            Self::LoneSurrogates(escaped, lossy) => Text::with_lone_surrogates(escaped, lossy),
-        }
-    }
-}
-
-impl Deref for Key<'_> {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        match self {
-            Self::Plain(text) => text,
-            Self::Unescaped(text) | Self::LoneSurrogates(_, text) => text,
         }
     }
 }
