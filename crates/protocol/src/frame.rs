@@ -41,11 +41,77 @@ pub struct LineDecoder {
     max_line: usize,
     keep_blank: bool,
     /// The beginning of a line whose end has not been seen.
-    partial: Vec<u8>,
+    partial: Partial,
     /// How many bytes of the current line have been dropped for being too many.
     dropped: u64,
     /// Where the current line begins.
     start: Position,
+}
+
+/// The beginning of a line. It is checked to be text as it comes: its bytes are in the cache then,
+/// and the whole line need not be gone through again.
+#[derive(Debug)]
+struct Partial {
+    text: String,
+    /// What comes after the text: a character that a chunk cut in two, or, from the first byte that
+    /// is no text, all the rest.
+    bytes: Vec<u8>,
+}
+
+impl Partial {
+    const fn new() -> Self {
+        Self { text: String::new(), bytes: Vec::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.text.len() + self.bytes.len()
+    }
+
+    /// Adds a chunk. All of it together must not be more than `most`.
+    fn push(&mut self, mut chunk: &[u8], most: usize) {
+        while let 1..4 = self.bytes.len()
+            && let Some((first, rest)) = chunk.split_first()
+        {
+            self.bytes.push(*first);
+            chunk = rest;
+            if let Ok(character) = std::str::from_utf8(&self.bytes) {
+                push_str(&mut self.text, character, most);
+                self.bytes.clear();
+            }
+        }
+        let (text, bytes) = if self.bytes.is_empty() { split_text(chunk) } else { ("", chunk) };
+        push_str(&mut self.text, text, most);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn into_line(self) -> Line {
+        if self.bytes.is_empty() {
+            return Line::from(self.text);
+        }
+        let mut bytes = self.text.into_bytes();
+        bytes.extend_from_slice(&self.bytes);
+        Line::from(bytes)
+    }
+}
+
+/// Grows by doubling, but never beyond `most`.
+fn push_str(text: &mut String, more: &str, most: usize) {
+    let needed = text.len() + more.len();
+    if needed > text.capacity() {
+        let target = needed.max((text.capacity() * 2).min(most));
+        text.reserve_exact(target - text.len());
+    }
+    text.push_str(more);
+}
+
+/// The text at the start of these bytes, and what is none.
+fn split_text(bytes: &[u8]) -> (&str, &[u8]) {
+    let end = match simdutf8::compat::from_utf8(bytes) {
+        Ok(text) => return (text, &[]),
+        Err(error) => error.valid_up_to(),
+    };
+    let (text, rest) = bytes.split_at(end);
+    (simdutf8::basic::from_utf8(text).unwrap_or_default(), rest)
 }
 
 /// One thing that [`LineDecoder`] found.
@@ -87,7 +153,7 @@ impl LineDecoder {
         Self {
             max_line: DEFAULT_MAX_LINE,
             keep_blank: false,
-            partial: Vec::new(),
+            partial: Partial::new(),
             dropped: 0,
             start: Position { number: 1, offset: 0 },
         }
@@ -125,7 +191,7 @@ impl LineDecoder {
 
     /// The stream has ended: the last line, if it had no newline.
     pub fn finish(&mut self) -> Option<Frame> {
-        if self.partial.is_empty() && self.dropped == 0 {
+        if self.partial.len() == 0 && self.dropped == 0 {
             return None;
         }
         self.complete(&[], false)
@@ -139,16 +205,10 @@ impl LineDecoder {
     fn hold(&mut self, bytes: &[u8]) {
         if self.dropped > 0 || self.partial.len() + bytes.len() > self.max_line {
             self.dropped += (self.partial.len() + bytes.len()) as u64;
-            self.partial = Vec::new();
+            self.partial = Partial::new();
             return;
         }
-        let needed = self.partial.len() + bytes.len();
-        if needed > self.partial.capacity() {
-            // Doubling, but never beyond the cap.
-            let target = needed.max(self.partial.capacity() * 2).min(self.max_line);
-            self.partial.reserve_exact(target - self.partial.len());
-        }
-        self.partial.extend_from_slice(bytes);
+        self.partial.push(bytes, self.max_line);
     }
 
     /// A line has ended with these bytes.
@@ -159,21 +219,22 @@ impl LineDecoder {
         self.start.number += 1;
         if length > self.max_line as u64 {
             self.dropped = 0;
-            self.partial = Vec::new();
+            self.partial = Partial::new();
             return Some(Frame::TooLong(TooLong { position, length }));
         }
-        let line = if self.partial.is_empty() {
+        let line = if self.partial.len() == 0 {
             if !self.keep_blank && is_blank(last) {
                 return None;
             }
             Line::copied(last)
         } else {
             self.hold(last);
-            let bytes = std::mem::take(&mut self.partial);
-            if !self.keep_blank && is_blank(&bytes) {
+            let partial = std::mem::replace(&mut self.partial, Partial::new());
+            let line = partial.into_line();
+            if !self.keep_blank && is_blank(line.raw()) {
                 return None;
             }
-            Line::from(bytes)
+            line
         };
         Some(Frame::Line(line.at(position, newline)))
     }

@@ -316,7 +316,7 @@ impl<'l> Head<'l> {
         while let Some(key) = parser.next_key(&mut first)? {
             match &*key {
                 "type" => match &kind {
-                    Some(kind) => parser.expect_tag("type", kind, &mut [])?,
+                    Some(kind) => parser.same_tag("type", kind)?,
                     None => {
                         let text = parser.borrowed_string();
                         kind = Some(text.map_err(|fault| fault.in_field("type"))?);

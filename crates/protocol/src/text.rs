@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// A short line is one allocation. A line that was put together from several reads is taken over as
 /// it grew, without a copy.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) enum Source {
     Short(Arc<str>),
     Long(Arc<String>),

@@ -1,8 +1,13 @@
 //! `duologue inspect`.
 
+mod follow;
+mod html;
 mod json;
+mod summary;
+mod timeline;
+mod words;
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -16,8 +21,8 @@ use crate::input::Input;
 
 /// Something that is shown what happened, in order.
 trait Printer {
-    /// The file is a tape, and this is its header.
-    fn header(&mut self, header: &Header) -> anyhow::Result<()>;
+    /// What is inspected: a file, and its header if it is a tape.
+    fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()>;
     /// Something happened.
     fn event(&mut self, millis: Option<u64>, event: Happened) -> anyhow::Result<()>;
     /// Something was done to the process, in words.
@@ -29,23 +34,23 @@ trait Printer {
 }
 
 pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
-    let input = Input::open(&args.file)?;
-    let mut printer: Box<dyn Printer> = Box::new(json::Json::new(args.deltas));
-    show(input, &args.file, args.direction.into(), printer.as_mut())?;
+    let mut printer: Box<dyn Printer> = match &args.html {
+        Some(path) => Box::new(html::Html::new(path)),
+        None if args.json => Box::new(json::Json::new(args.deltas, args.follow)),
+        None => Box::new(timeline::Timeline::new(args.deltas, args.full)),
+    };
+    if args.follow && args.file != Path::new("-") {
+        show(follow::Follow::open(&args.file)?, args, printer.as_mut())?;
+    } else {
+        show(Input::open(&args.file)?, args, printer.as_mut())?;
+    }
     Ok(exit::OK)
 }
 
-fn show(
-    input: impl Read,
-    path: &Path,
-    direction: Direction,
-    printer: &mut dyn Printer,
-) -> anyhow::Result<()> {
-    let context = || format!("could not read {}", path.display());
-    let mut reader = Reader::new(input).direction(direction);
-    if let Some(header) = reader.header().with_context(context)? {
-        printer.header(header)?;
-    }
+fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::Result<()> {
+    let context = || format!("could not read {}", args.file.display());
+    let mut reader = Reader::new(input).direction(args.direction.into());
+    printer.begin(&args.file, reader.header().with_context(context)?)?;
     let mut transcript = Transcript::new();
     let mut last = None;
     while let Some(entry) = reader.next_entry().with_context(context)? {
@@ -96,6 +101,3 @@ fn drain(
     }
     Ok(())
 }
-
-/// An output that is written piece by piece.
-type Output = io::BufWriter<io::Stdout>;

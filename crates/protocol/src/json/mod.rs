@@ -5,16 +5,16 @@
 //! speed of `serde_json::Value`. The price is this folder, which is fuzzed against `serde_json`.
 
 mod fault;
-mod key;
 mod number;
+mod object;
 mod parser;
 mod raw;
 mod scan;
 mod writer;
 
 pub use fault::{Fault, FaultKind};
-pub(crate) use key::Key;
 pub use number::Number;
+pub(crate) use object::{FieldKey, Key};
 pub(crate) use parser::Kind;
 pub use parser::Parser;
 pub use raw::{RawJson, RawObject};

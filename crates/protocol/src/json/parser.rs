@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::fault::{Fault, FaultKind};
-use super::key::Key;
 use super::number::Number;
+use super::object::Key;
 use super::raw::RawJson;
 use super::scan::{plain_run, unescape};
 use crate::text::{Source, Text};
@@ -21,33 +21,12 @@ const MAX_TYPED_DEPTH: usize = 128;
 /// Only the types of this crate drive it; it is public because [`Wire`](crate::Wire) names it.
 #[derive(Clone, Debug)]
 pub struct Parser<'l> {
-    source: SourceRef<'l>,
-    bytes: &'l [u8],
-    at: usize,
+    text: &'l str,
+    pub(super) at: usize,
     /// How many objects and arrays are open around this place.
     depth: usize,
-}
-
-/// Where texts are cut from: a shared line, or a borrowed text of which copies are made.
-#[derive(Clone, Copy)]
-enum SourceRef<'l> {
-    Shared(&'l Source),
-    Borrowed(&'l str),
-}
-
-impl std::fmt::Debug for SourceRef<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text())
-    }
-}
-
-impl<'l> SourceRef<'l> {
-    fn text(self) -> &'l str {
-        match self {
-            Self::Shared(source) => source.as_str(),
-            Self::Borrowed(text) => text,
-        }
-    }
+    /// The shared line that texts are slices of; without one, they are copies.
+    source: Option<&'l Source>,
 }
 
 /// What the next value is, by its first byte.
@@ -76,24 +55,30 @@ impl Kind {
 
 impl<'l> Parser<'l> {
     pub(crate) fn new(source: &'l Source) -> Self {
-        Self {
-            bytes: source.as_str().as_bytes(),
-            source: SourceRef::Shared(source),
-            at: 0,
-            depth: 0,
-        }
+        Self { text: source.as_str(), at: 0, depth: 0, source: Some(source) }
     }
 
     /// A reader that borrows: good for looking, as its texts would be copies.
     pub(crate) fn borrowed(text: &'l str) -> Self {
-        Self { bytes: text.as_bytes(), source: SourceRef::Borrowed(text), at: 0, depth: 0 }
+        Self { text, at: 0, depth: 0, source: None }
     }
 
     /// Reads only this part of the text, which must begin and end between characters.
     pub(crate) fn within(mut self, start: usize, end: usize) -> Self {
         self.at = start;
-        self.bytes = self.bytes.get(..end).unwrap_or_default();
+        self.text = self.text.get(..end).unwrap_or_default();
         self
+    }
+
+    #[inline]
+    const fn bytes(&self) -> &'l [u8] {
+        self.text.as_bytes()
+    }
+
+    /// What has not been read yet.
+    #[inline]
+    pub(super) fn rest(&self) -> &'l [u8] {
+        self.bytes().get(self.at..).unwrap_or_default()
     }
 
     fn fault(&self, kind: FaultKind) -> Fault {
@@ -102,8 +87,8 @@ impl<'l> Parser<'l> {
 
     /// Something else was needed here: either the text ended, or it is no JSON.
     #[cold]
-    fn unexpected(&self, expected: &'static str) -> Fault {
-        if self.at >= self.bytes.len() {
+    pub(super) fn unexpected(&self, expected: &'static str) -> Fault {
+        if self.at >= self.bytes().len() {
             self.fault(FaultKind::Truncated)
         } else {
             self.fault(FaultKind::Syntax(expected))
@@ -111,8 +96,8 @@ impl<'l> Parser<'l> {
     }
 
     #[inline]
-    fn byte(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+    pub(super) fn byte(&self) -> Option<u8> {
+        self.bytes().get(self.at).copied()
     }
 
     #[inline]
@@ -125,7 +110,7 @@ impl<'l> Parser<'l> {
     /// Nothing but white space may follow.
     pub(crate) fn end(&mut self) -> Result<(), Fault> {
         self.skip_space();
-        if self.at == self.bytes.len() { Ok(()) } else { Err(self.fault(FaultKind::Trailing)) }
+        if self.at == self.bytes().len() { Ok(()) } else { Err(self.fault(FaultKind::Trailing)) }
     }
 
     /// The kind of the next value, which is not consumed.
@@ -144,7 +129,7 @@ impl<'l> Parser<'l> {
     }
 
     #[inline]
-    fn require(&mut self, kind: Kind) -> Result<(), Fault> {
+    pub(super) fn require(&mut self, kind: Kind) -> Result<(), Fault> {
         let found = self.kind()?;
         if found == kind { Ok(()) } else { Err(self.wrong_type(kind.name(), found)) }
     }
@@ -172,7 +157,7 @@ impl<'l> Parser<'l> {
     }
 
     fn literal(&mut self, word: &'static [u8]) -> Result<(), Fault> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = self.rest();
         if rest.starts_with(word) {
             self.at += word.len();
             Ok(())
@@ -222,13 +207,13 @@ impl<'l> Parser<'l> {
     }
 
     fn text_between(&self, start: usize, end: usize) -> &'l str {
-        self.source.text().get(start..end).unwrap_or_default()
+        self.text.get(start..end).unwrap_or_default()
     }
 
     fn cut(&self, start: usize, end: usize) -> Text {
         match self.source {
-            SourceRef::Shared(source) => Text::slice(source, start, end),
-            SourceRef::Borrowed(_) => Text::from(self.text_between(start, end)),
+            Some(source) => Text::slice(source, start, end),
+            None => Text::from(self.text_between(start, end)),
         }
     }
 
@@ -255,8 +240,9 @@ impl<'l> Parser<'l> {
         }
     }
 
+    /// The string that starts here, as a key.
     #[inline]
-    fn key(&mut self) -> Result<Key<'l>, Fault> {
+    pub(super) fn key(&mut self) -> Result<Key<'l>, Fault> {
         let (start, end, escapes) = self.skip_string()?;
         let text = self.text_between(start, end);
         if !escapes {
@@ -276,8 +262,10 @@ impl<'l> Parser<'l> {
         let start = self.at;
         let mut escapes = false;
         loop {
-            self.at += plain_run(self.bytes.get(self.at..).unwrap_or_default());
-            match self.byte() {
+            let rest = self.rest();
+            let run = plain_run(rest);
+            self.at += run;
+            match rest.get(run) {
                 Some(b'"') => {
                     let end = self.at;
                     self.at += 1;
@@ -285,7 +273,12 @@ impl<'l> Parser<'l> {
                 }
                 Some(b'\\') => {
                     escapes = true;
-                    self.skip_escape()?;
+                    match rest.get(run + 1) {
+                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                            self.at += 2
+                        }
+                        _ => self.skip_long_escape()?,
+                    }
                 }
                 Some(_) => return Err(self.fault(FaultKind::Syntax("no control character"))),
                 None => return Err(self.fault(FaultKind::Truncated)),
@@ -293,25 +286,19 @@ impl<'l> Parser<'l> {
         }
     }
 
-    fn skip_escape(&mut self) -> Result<(), Fault> {
+    fn skip_long_escape(&mut self) -> Result<(), Fault> {
         self.at += 1;
-        match self.byte() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(b'u') => {
-                self.at += 1;
-                for _ in 0..4 {
-                    if !self.byte().is_some_and(|byte| byte.is_ascii_hexdigit()) {
-                        return Err(self.unexpected("a hexadecimal digit"));
-                    }
-                    self.at += 1;
-                }
-                Ok(())
-            }
-            _ => Err(self.unexpected("an escape")),
+        if self.byte() != Some(b'u') {
+            return Err(self.unexpected("an escape"));
         }
+        self.at += 1;
+        for _ in 0..4 {
+            if !self.byte().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                return Err(self.unexpected("a hexadecimal digit"));
+            }
+            self.at += 1;
+        }
+        Ok(())
     }
 
     fn skip_number(&mut self) -> Result<(), Fault> {
@@ -338,7 +325,7 @@ impl<'l> Parser<'l> {
     }
 
     fn skip_digits(&mut self) -> Result<(), Fault> {
-        let digits = self.bytes.get(self.at..).unwrap_or_default();
+        let digits = self.rest();
         let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
             return Err(self.unexpected("a digit"));
@@ -347,16 +334,9 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
-    /// Enters an object. Then ask for each key with [`next_key`](Self::next_key).
-    #[inline]
-    pub(crate) fn enter_object(&mut self) -> Result<(), Fault> {
-        self.require(Kind::Object)?;
-        self.open()
-    }
-
     /// Passes an opening bracket.
     #[inline]
-    fn open(&mut self) -> Result<(), Fault> {
+    pub(super) fn open(&mut self) -> Result<(), Fault> {
         if self.depth >= MAX_TYPED_DEPTH {
             return Err(self.fault(FaultKind::TooDeep));
         }
@@ -367,46 +347,9 @@ impl<'l> Parser<'l> {
 
     /// Passes a closing bracket.
     #[inline]
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         self.at += 1;
-    }
-
-    /// The next key of the object that was entered, or `None` at its end. The caller consumes the
-    /// value before it asks again. `first` starts as true.
-    #[inline]
-    pub(crate) fn next_key(&mut self, first: &mut bool) -> Result<Option<Key<'l>>, Fault> {
-        self.skip_space();
-        match self.byte() {
-            Some(b'}') => {
-                self.close();
-                return Ok(None);
-            }
-            Some(b',') if !*first => {
-                self.at += 1;
-                self.skip_space();
-            }
-            _ if *first => {}
-            _ => return Err(self.unexpected("`,` or `}`")),
-        }
-        *first = false;
-        if self.byte() != Some(b'"') {
-            return Err(self.unexpected("a key"));
-        }
-        let key = self.key()?;
-        self.colon()?;
-        Ok(Some(key))
-    }
-
-    #[inline]
-    fn colon(&mut self) -> Result<(), Fault> {
-        self.skip_space();
-        if self.byte() == Some(b':') {
-            self.at += 1;
-            Ok(())
-        } else {
-            Err(self.unexpected("`:`"))
-        }
     }
 
     /// Reads an array, handing each element's position to `element`.
@@ -432,59 +375,6 @@ impl<'l> Parser<'l> {
                 }
                 _ => return Err(self.unexpected("`,` or `]`")),
             }
-        }
-        Ok(())
-    }
-
-    /// The value of a string field of the object that starts here; nothing is consumed.
-    ///
-    /// The wire names the kind of an object in one of its fields, mostly the first, but it may
-    /// stand anywhere.
-    pub(crate) fn peek_tag(&self, name: &'static str) -> Result<Cow<'l, str>, Fault> {
-        let mut ahead = self.clone();
-        ahead.enter_object()?;
-        let mut first = true;
-        while let Some(key) = ahead.next_key(&mut first)? {
-            if *key == *name {
-                return ahead.borrowed_string().map_err(|fault| fault.in_field(name));
-            }
-            ahead.skip()?;
-        }
-        Err(self.missing(name))
-    }
-
-    /// Whether a tag of the object that starts here has this value wherever it stands; nothing is
-    /// consumed.
-    pub(crate) fn agree_on_tag(&self, name: &'static str, value: &str) -> Result<(), Fault> {
-        let mut ahead = self.clone();
-        ahead.enter_object()?;
-        let mut first = true;
-        while let Some(key) = ahead.next_key(&mut first)? {
-            if *key == *name {
-                ahead.expect_tag(name, value, &mut [])?;
-            } else {
-                ahead.skip()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Consumes the tag of an object whose kind is known already, and blanks it among those that
-    /// have not been seen.
-    #[inline]
-    pub(crate) fn expect_tag(
-        &mut self,
-        name: &'static str,
-        value: &str,
-        unseen: &mut [&'static str],
-    ) -> Result<(), Fault> {
-        let at = self.at;
-        let found = self.borrowed_string().map_err(|fault| fault.in_field(name))?;
-        if found != value {
-            return Err(Fault::new(FaultKind::Contradiction(name), at));
-        }
-        for tag in unseen.iter_mut().filter(|tag| **tag == name) {
-            *tag = "";
         }
         Ok(())
     }

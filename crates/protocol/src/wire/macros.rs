@@ -83,33 +83,29 @@ macro_rules! record {
             fn decode(
                 parser: &mut $crate::json::Parser<'_>,
             ) -> Result<Self, $crate::json::Fault> {
-                parser.enter_object()?;
+                // One for each field: its place in the table. A record may have none.
+                #[allow(non_camel_case_types, dead_code, reason = "named after the fields")]
+                enum Place { $($field),* }
+                let mut fields = parser.enter_record(
+                    &[$($(($tag, $value)),+)?],
+                    &[$($crate::wire::record!(@name $field $($wire)?)),*],
+                )?;
                 let mut me = Self::default();
-                let unseen: &mut [&'static str] = &mut [$($($tag),+)?];
-                let mut first = true;
-                while let Some(key) = parser.next_key(&mut first)? {
-                    #[allow(unused_variables, reason = "a record may have no fields")]
-                    let name: &str = &key;
-                    $($(
-                        if name == $tag {
-                            parser.expect_tag($tag, $value, unseen)?;
-                            continue;
-                        }
-                    )+)?
-                    $(
-                        if name == $crate::wire::record!(@name $field $($wire)?) {
+                while let Some(key) = parser.next_field(&mut fields)? {
+                    match key {
+                        $($crate::json::FieldKey::Known(place) if place == Place::$field as usize => {
                             me.$field = $crate::wire::Field::decode(
                                 parser,
                                 $crate::wire::record!(@name $field $($wire)?),
                             )?;
-                            continue;
+                        })*
+                        // Only as many places as there are fields.
+                        $crate::json::FieldKey::Known(_) => {}
+                        $crate::json::FieldKey::Unknown(key) => {
+                            let value = parser.raw()?;
+                            me.extra.push(key, value);
                         }
-                    )*
-                    let value = parser.raw()?;
-                    me.extra.push(key, value);
-                }
-                if let Some(tag) = unseen.iter().find(|tag| !tag.is_empty()) {
-                    return Err(parser.missing(tag));
+                    }
                 }
                 $($crate::wire::record!(@required me parser $field $crate::wire::record!(@name $field $($wire)?) $(; $mark)?);)*
                 Ok(me)

@@ -117,6 +117,33 @@ fn invalid_utf8_and_nul_are_lines_like_others() {
 }
 
 #[test]
+fn what_is_text_does_not_depend_on_the_chunks() {
+    let lines: [&[u8]; 6] = [
+        "{\"type\":\"ä€😀\"}".as_bytes(),
+        b"\"\xf0\x9f\x98\"",
+        b"\xe2\x82",
+        b"a\xffb",
+        b"\xc3\x28\xc3\xa4",
+        "ä\u{feff}😀".as_bytes(),
+    ];
+    for line in lines {
+        let error = std::str::from_utf8(line).err().map(|error| error.valid_up_to());
+        for size in 1..=line.len() {
+            let mut decoder = LineDecoder::new();
+            for mut chunk in line.chunks(size) {
+                assert!(decoder.next(&mut chunk).is_none());
+            }
+            let Some(Frame::Line(found)) = decoder.finish() else { panic!() };
+            assert_eq!(found.raw(), line);
+            assert_eq!(found.as_str().is_none(), error.is_some());
+            if let (Some(at), Err(fault)) = (error, found.head()) {
+                assert_eq!(fault.to_string(), format!("not UTF-8 (at byte {at})"));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_line_of_fifty_megabytes_passes_whole() {
     let mut line = b"{\"type\":\"streamlined_text\",\"text\":\"".to_vec();
     line.extend(std::iter::repeat_n(b'a', 50_000_000));

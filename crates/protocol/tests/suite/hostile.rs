@@ -95,6 +95,11 @@ fn a_line_of_two_types_is_none() {
     }
     let system = Line::from(r#"{"type":"system","subtype":"new","type":"keep_alive"}"#);
     assert!(system.to_host().malformed().is_some());
+    // The text after the second `type` looks like the value of the first.
+    let quotes = Line::from(r#"{"type":"x\",\"y","type":"x","y":1}"#);
+    let contradiction = FaultKind::Contradiction("type");
+    assert_eq!(quotes.head().unwrap_err().kind(), &contradiction);
+    assert_eq!(quotes.to_host().malformed().unwrap().kind(), &contradiction);
     let twice = Line::from(r#"{"type":"new","type":"new"}"#);
     assert_eq!(twice.head().unwrap().kind, "new");
     assert!(twice.to_host().message().is_some());

@@ -242,3 +242,20 @@ fn messages_cross_threads_without_copying_their_text() {
     assert!(inside.contains(&moved.as_ptr()), "the text was copied");
     assert_eq!(moved, "hello");
 }
+
+#[test]
+fn keys_may_be_spaced_escaped_repeated_or_in_any_order() {
+    let plain = r#"{"type":"stream_event","event":{"type":"ping"},"session_id":"s","uuid":"u"}"#;
+    let plain = Line::from(plain).to_host().into_message().unwrap();
+    for other in [
+        r#"{"uuid":"u","session_id":"s","event":{"type":"ping"},"type":"stream_event"}"#,
+        r#" { "type" : "stream_event" , "event" : { "type" : "ping" } , "session_id" : "s" , "uuid" : "u" } "#,
+        r#"{"t\u0079pe":"stream_event","\u0065vent":{"type":"pin\u0067"},"session_id":"s","uuid":"u"}"#,
+        r#"{"type":"stream_event","type":"stream_event","event":{"type":"ping"},"uuid":"v","session_id":"s","uuid":"u"}"#,
+    ] {
+        let other = Line::from(other).to_host();
+        assert_eq!(other.known(), Some(&plain), "{other:?}");
+    }
+    let twice = Line::from(r#"{"type":"keep_alive","type":"result"}"#).to_host();
+    assert!(twice.malformed().is_some(), "{twice:?}");
+}

@@ -1,26 +1,38 @@
 //! The events, one JSON object per line.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use duologue_protocol::Wire as _;
 use duologue_protocol::transcript::Event;
 use duologue_tape::Header;
 
-use super::{Output, Printer};
+use super::Printer;
 
 pub(super) struct Json {
-    out: Output,
+    out: io::BufWriter<io::Stdout>,
     deltas: bool,
+    /// Somebody is waiting for each event.
+    at_once: bool,
 }
 
 impl Json {
-    pub(super) fn new(deltas: bool) -> Self {
-        Self { out: io::BufWriter::new(io::stdout()), deltas }
+    pub(super) fn new(deltas: bool, at_once: bool) -> Self {
+        Self { out: io::BufWriter::new(io::stdout()), deltas, at_once }
+    }
+}
+
+/// An event as JSON, with its time.
+pub(super) fn timed(millis: Option<u64>, event: &Event) -> String {
+    let json = event.to_json();
+    match (millis, json.strip_suffix('}')) {
+        (Some(millis), Some(open)) => format!("{open},\"t\":{millis}}}"),
+        _ => json,
     }
 }
 
 impl Printer for Json {
-    fn header(&mut self, _: &Header) -> anyhow::Result<()> {
+    fn begin(&mut self, _: &Path, _: Option<&Header>) -> anyhow::Result<()> {
         Ok(())
     }
 
@@ -28,10 +40,9 @@ impl Printer for Json {
         if event.is_delta() && !self.deltas {
             return Ok(());
         }
-        let json = event.to_json();
-        match (millis, json.strip_suffix('}')) {
-            (Some(millis), Some(open)) => writeln!(self.out, "{open},\"t\":{millis}}}")?,
-            _ => writeln!(self.out, "{json}")?,
+        writeln!(self.out, "{}", timed(millis, &event))?;
+        if self.at_once {
+            self.out.flush()?;
         }
         Ok(())
     }

@@ -1,0 +1,93 @@
+//! One HTML page that needs no network.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use duologue_protocol::transcript::Event;
+use duologue_tape::Header;
+use serde_json::json;
+
+use super::Printer;
+use super::json::timed;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Collects the events and writes the page at the end.
+pub(super) struct Html {
+    path: PathBuf,
+    title: String,
+    about: String,
+    /// The events as JSON, one after the other.
+    events: String,
+}
+
+impl Html {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            title: String::new(),
+            about: String::new(),
+            events: String::new(),
+        }
+    }
+
+    fn push(&mut self, json: &str) {
+        if !self.events.is_empty() {
+            self.events.push_str(",\n");
+        }
+        // Inside a script element only `<` could end it early.
+        self.events.push_str(&json.replace('<', "\\u003c"));
+    }
+}
+
+impl Printer for Html {
+    fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        self.title = if name == "-" { "stdin".to_owned() } else { name.into_owned() };
+        if let Some(header) = header {
+            let program = header.program.as_deref().unwrap_or("an agent");
+            self.about = format!("{program} {}", header.version.as_deref().unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, millis: Option<u64>, event: Event) -> anyhow::Result<()> {
+        if !event.is_delta() {
+            self.push(&timed(millis, &event));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, millis: Option<u64>, note: &str) -> anyhow::Result<()> {
+        self.push(&json!({ "event": "process", "text": note, "t": millis }).to_string());
+        Ok(())
+    }
+
+    fn stderr(&mut self, millis: Option<u64>, line: &str) -> anyhow::Result<()> {
+        self.push(&json!({ "event": "stderr", "text": line, "t": millis }).to_string());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> anyhow::Result<()> {
+        let context = || format!("could not write {}", self.path.display());
+        let mut out = BufWriter::new(File::create(&self.path).with_context(context)?);
+        let about = json!({ "title": self.title, "about": self.about.trim_end() }).to_string();
+        let mut rest = PAGE;
+        for (mark, text) in [
+            ("/*STYLE*/", STYLE),
+            ("/*ABOUT*/", &about.replace('<', "\\u003c")),
+            ("/*EVENTS*/", &self.events),
+            ("/*SCRIPT*/", SCRIPT),
+        ] {
+            let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
+            write!(out, "{before}{text}").with_context(context)?;
+            rest = after;
+        }
+        write!(out, "{rest}").with_context(context)?;
+        out.flush().with_context(context)
+    }
+}

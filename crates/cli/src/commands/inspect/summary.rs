@@ -1,0 +1,93 @@
+//! The table at the end of a timeline.
+
+use std::io::Write;
+
+use duologue_protocol::transcript::{Outcome, TurnFinished};
+use owo_colors::OwoColorize as _;
+
+use super::words::{count, dollars, span, tokens_in};
+
+/// One row for each turn.
+#[derive(Default)]
+pub(super) struct Summary {
+    rows: Vec<Row>,
+    calls: u64,
+}
+
+struct Row {
+    turn: u64,
+    outcome: Outcome,
+    millis: u64,
+    calls: u64,
+    read: u64,
+    written: u64,
+    cost: f64,
+}
+
+impl Summary {
+    pub(super) fn called(&mut self) {
+        self.calls += 1;
+    }
+
+    pub(super) fn finished(&mut self, turn: &TurnFinished) {
+        let usage = turn.usage.value();
+        self.rows.push(Row {
+            turn: turn.turn.as_u64().unwrap_or_default(),
+            outcome: turn.outcome.value().cloned().unwrap_or(Outcome::Error),
+            millis: turn.duration_ms.as_u64().unwrap_or_default(),
+            calls: std::mem::take(&mut self.calls),
+            read: usage.map_or(0, tokens_in),
+            written: usage.and_then(|usage| usage.output_tokens.as_u64()).unwrap_or_default(),
+            cost: turn.cost_usd.as_f64().unwrap_or_default(),
+        });
+    }
+
+    pub(super) fn print(&self, out: &mut impl Write) -> anyhow::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let head = format!(
+            "{:>5}  {:<11}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
+            "turn", "outcome", "time", "calls", "in", "out", "cost"
+        );
+        writeln!(out, "\n{}", head.bold())?;
+        for row in &self.rows {
+            writeln!(
+                out,
+                "{:>5}  {}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
+                row.turn,
+                coloured(&row.outcome, 11),
+                span(row.millis),
+                row.calls,
+                count(row.read),
+                count(row.written),
+                dollars(row.cost),
+            )?;
+        }
+        if self.rows.len() > 1 {
+            let total = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum::<u64>();
+            let line = format!(
+                "{:>5}  {:<11}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
+                "all",
+                "",
+                span(total(|row| row.millis)),
+                total(|row| row.calls),
+                count(total(|row| row.read)),
+                count(total(|row| row.written)),
+                dollars(self.rows.iter().map(|row| row.cost).sum()),
+            );
+            writeln!(out, "{}", line.bold())?;
+        }
+        Ok(())
+    }
+}
+
+/// The outcome in its colour, padded to this width.
+pub(super) fn coloured(outcome: &Outcome, width: usize) -> String {
+    let text = format!("{:<width$}", outcome.as_str());
+    match outcome {
+        Outcome::Success => text.green().to_string(),
+        Outcome::Interrupted => text.yellow().to_string(),
+        _ => text.red().to_string(),
+    }
+}

@@ -1,0 +1,445 @@
+//! A timeline for people.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::Path;
+
+use console::{Term, measure_text_width, truncate_str};
+use duologue_protocol::transcript::*;
+use duologue_protocol::{Field, Text, Wire as _};
+use duologue_tape::Header;
+use owo_colors::OwoColorize as _;
+
+use super::Printer;
+use super::summary::{Summary, coloured};
+use super::words;
+
+/// How wide lines are where nobody looks.
+const WIDTH_OF_A_PIPE: usize = 120;
+/// How much of a long text is shown.
+const FEW_LINES: usize = 6;
+/// The columns before the text: the time, and the name of the event.
+const TIME: usize = 8;
+const NAME: usize = 10;
+
+pub(super) struct Timeline {
+    out: anstream::AutoStream<std::io::Stdout>,
+    width: usize,
+    deltas: bool,
+    full: bool,
+    /// The sub-agents, by the call that started them.
+    agents: HashMap<String, Agent>,
+    /// The tool that each open request asks about.
+    asked: HashMap<String, String>,
+    summary: Summary,
+    /// A text is being streamed, and its line is open.
+    streaming: bool,
+}
+
+/// A sub-agent.
+struct Agent {
+    /// Its number, in order of start.
+    number: usize,
+    name: String,
+    /// What stands before its rows: a bar for each agent above it, and its number.
+    bars: String,
+}
+
+impl Timeline {
+    pub(super) fn new(deltas: bool, full: bool) -> Self {
+        let width = match Term::stdout().size_checked() {
+            Some((_, columns)) if Term::stdout().is_term() => usize::from(columns).max(40),
+            _ => WIDTH_OF_A_PIPE,
+        };
+        Self {
+            out: anstream::stdout(),
+            width,
+            deltas,
+            full,
+            agents: HashMap::new(),
+            asked: HashMap::new(),
+            summary: Summary::default(),
+            streaming: false,
+        }
+    }
+
+    /// One entry: a time, a name, a text that may have several lines.
+    fn row(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
+        self.end_stream()?;
+        let time = at.millis.map(words::span).unwrap_or_default();
+        let bars = &at.bars;
+        let gap = NAME.saturating_sub(measure_text_width(name)).max(1);
+        let head = format!("{time:>TIME$}  {}{name}{}", bars.dimmed(), " ".repeat(gap));
+        let indent = format!("{:TIME$}  {}{:NAME$}", "", bars.dimmed(), "");
+        let room = self.width.saturating_sub(measure_text_width(&indent)).max(20);
+        let mut lines = text.lines().map(|line| line.trim_end()).filter(|line| !line.is_empty());
+        let shown = if self.full { usize::MAX } else { FEW_LINES };
+        let mut prefix = head;
+        let mut count = 0;
+        for line in lines.by_ref().take(shown) {
+            if self.full {
+                writeln!(self.out, "{prefix}{line}")?;
+            } else {
+                writeln!(self.out, "{prefix}{}", truncate_str(line, room, "…"))?;
+            }
+            prefix.clone_from(&indent);
+            count += 1;
+        }
+        if count == 0 {
+            writeln!(self.out, "{}", prefix.trim_end())?;
+        }
+        let rest = lines.count();
+        if rest > 0 {
+            writeln!(self.out, "{indent}{}", format!("… {rest} more lines").dimmed())?;
+        }
+        Ok(())
+    }
+
+    fn end_stream(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.streaming) {
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self, title: &str) -> anyhow::Result<()> {
+        self.end_stream()?;
+        let line = "─".repeat(self.width.saturating_sub(measure_text_width(title) + 4).min(60));
+        writeln!(self.out, "\n{} {} {}", "──".dimmed(), title.bold(), line.dimmed())?;
+        Ok(())
+    }
+
+    fn agent_name(&self, id: &Field<duologue_protocol::ToolUseId>) -> String {
+        let id = id.as_str().unwrap_or_default();
+        match self.agents.get(id) {
+            Some(agent) => format!("{} ({})", agent.name, agent.number),
+            None => id.to_owned(),
+        }
+    }
+
+    fn started(&mut self, at: &At, event: &AgentStarted) -> anyhow::Result<()> {
+        let name = event.name.as_str().unwrap_or("agent").to_owned();
+        let number = self.agents.len() + 1;
+        if let Some(id) = event.tool_use_id.as_str() {
+            let above = at.bars.chars().map(|c| if c == '│' { '│' } else { ' ' });
+            let bars = format!("{}{number}│ ", above.collect::<String>());
+            self.agents.insert(id.to_owned(), Agent { number, name: name.clone(), bars });
+        }
+        let behind = if event.background.is_true() { " in the background" } else { "" };
+        let text = format!("{name} ({number}){behind}: {}", text(&event.description));
+        self.row(at, &"agent ▶".cyan().to_string(), &text)
+    }
+
+    fn finished(&mut self, at: &At, event: &TurnFinished) -> anyhow::Result<()> {
+        self.summary.finished(event);
+        let outcome = event.outcome.value().cloned().unwrap_or(Outcome::Error);
+        let mut line = format!("{} {}", coloured(&outcome, 0), words::bill(event).dimmed());
+        if let Some(millis) = event.duration_ms.as_u64() {
+            line = format!("{line} {}", format!("· {}", words::span(millis)).dimmed());
+        }
+        if outcome == Outcome::Error
+            && let Some(error) = event.error.as_str()
+        {
+            line = format!("{line}\n{}", error.red());
+        }
+        if event.text_differs.is_true() {
+            line = format!("{line}\n{}", "the result says something else than the answer".yellow());
+        }
+        self.row(at, "turn end", &line)
+    }
+
+    fn show(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
+        match event {
+            Event::TextDelta(event) => return self.delta(at, "text", text(&event.text)),
+            Event::ThinkingDelta(event) => return self.delta(at, "thinking", text(&event.text)),
+            Event::Text(event) => {
+                let name = if event.aborted.is_true() { "text ✗" } else { "text" };
+                self.row(at, &name.green().to_string(), text(&event.text))
+            }
+            Event::Thinking(event) => {
+                self.row(at, &"thinking".dimmed().to_string(), text(&event.text))
+            }
+            Event::ToolCall(call) => {
+                self.summary.called();
+                let name = call.name.as_str().unwrap_or("tool").to_owned();
+                self.row(at, &name.blue().bold().to_string(), &words::call(call))
+            }
+            Event::ToolResult(result) => {
+                let name = if result.is_error.is_true() {
+                    "└ error".red().to_string()
+                } else {
+                    "└ result".dimmed().to_string()
+                };
+                self.row(at, &name, &words::content(&result.content))
+            }
+            Event::Block(block) => self.row(at, "block", text(&block.kind)),
+            Event::BlockAbandoned(block) => {
+                let what = format!("{} abandoned: {}", text(&block.kind), text(&block.text));
+                self.row(at, &"✗".yellow().to_string(), &what)
+            }
+            Event::RunStarted(run) => {
+                let what = format!(
+                    "{} in {}, mode {}, session {}",
+                    text(&run.model),
+                    text(&run.cwd),
+                    run.permission_mode.as_str().unwrap_or("unknown"),
+                    run.session_id.as_str().unwrap_or("unknown"),
+                );
+                self.row(at, "run", &what)
+            }
+            Event::RunEnded(end) => match end.unfinished_turns.items() {
+                [] => Ok(()),
+                turns => {
+                    let turns: Vec<String> = turns.iter().map(ToString::to_string).collect();
+                    let what = format!("turn {} never got a result", turns.join(", "));
+                    self.row(at, &"end".red().to_string(), &what)
+                }
+            },
+            Event::TurnStarted(turn) => {
+                self.rule(&format!("turn {}", turn.turn.as_u64().unwrap_or_default()))
+            }
+            Event::TurnFinished(turn) => self.finished(at, turn),
+            Event::PromptQueued(prompt) => {
+                self.row(at, &"prompt".magenta().bold().to_string(), text(&prompt.text))
+            }
+            Event::PromptAccepted(prompt) => match prompt.text.as_str() {
+                Some(text) => self.row(at, &"prompt".magenta().bold().to_string(), text),
+                None => Ok(()),
+            },
+            Event::PromptMerged(_) => self.row(at, "prompt", "taken into this turn"),
+            Event::PromptCancelled(prompt) => self.row(
+                at,
+                "prompt",
+                &format!("{} {:?}", text(&prompt.state), prompt.uuid.as_str()),
+            ),
+            other => self.show_rest(at, other),
+        }
+    }
+
+    fn delta(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
+        if !self.streaming {
+            let time = at.millis.map(words::span).unwrap_or_default();
+            let bars = &at.bars;
+            write!(self.out, "{time:>TIME$}  {}{:<NAME$}", bars.dimmed(), name.dimmed())?;
+            self.streaming = true;
+        }
+        write!(self.out, "{}", text.dimmed())?;
+        self.out.flush()?;
+        Ok(())
+    }
+
+    fn show_rest(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
+        match event {
+            Event::PermissionAsked(ask) => {
+                let tool = text(&ask.tool_name).to_owned();
+                let id = ask.request_id.as_str().unwrap_or_default();
+                self.asked.insert(id.to_owned(), tool.clone());
+                let mut what = tool;
+                if let Some(reason) = ask.reason.as_str() {
+                    what = format!("{what}: {reason}");
+                }
+                self.row(at, &"may I?".yellow().to_string(), &what)
+            }
+            Event::PermissionResolved(answer) => {
+                let tool = self.asked.remove(answer.request_id.as_str().unwrap_or_default());
+                let mut what = format!("{} {}", text(&answer.behavior), tool.unwrap_or_default());
+                if let Some(message) = answer.message.as_str() {
+                    what = format!("{}: {message}", what.trim_end());
+                }
+                for update in answer.updates.items() {
+                    what = format!("{what}\nand from now on {}", update.to_json());
+                }
+                if let Some(input) = answer.changed_input.value() {
+                    what = format!("{what}\nwith {}", input.as_json());
+                }
+                self.row(at, &"└ host".yellow().to_string(), &what)
+            }
+            Event::PermissionWithdrawn(_) => {
+                self.row(at, &"└ agent".yellow().to_string(), "no longer asks")
+            }
+            Event::PermissionDenied(denied) => {
+                let what = format!("{}: {}", text(&denied.tool_name), text(&denied.message));
+                self.row(at, &"denied".red().to_string(), &what)
+            }
+            Event::QuestionAnswered(answer) => {
+                let answers = answer.answers.value().into_iter().flat_map(|answers| answers.iter());
+                let lines: Vec<String> = answers
+                    .map(|(question, answer)| format!("{question} → {}", answer.text()))
+                    .collect();
+                self.row(at, "answer", &lines.join("\n"))
+            }
+            Event::QuestionSkipped(skip) => self.row(at, "skipped", text(&skip.message)),
+            Event::PlanProposed(plan) => self.row(at, "plan", text(&plan.plan)),
+            Event::PlanApproved(_) => self.row(at, "plan", "approved"),
+            Event::PlanSentBack(plan) => {
+                self.row(at, "plan", &format!("sent back: {}", text(&plan.message)))
+            }
+            Event::PlanRejected(_) => self.row(at, "plan", "rejected"),
+            Event::HookCalled(hook) => {
+                let callback = hook.callback_id.as_str().unwrap_or_default();
+                self.row(at, "hook", &format!("{} → {callback}", text(&hook.hook_event)))
+            }
+            Event::HookAnswered(hook) => match (hook.error.as_str(), hook.output.value()) {
+                (Some(error), _) => self.row(at, &"└ error".red().to_string(), error),
+                (None, Some(output)) if output.as_json() != "{}" => {
+                    self.row(at, "└ says", output.as_json())
+                }
+                _ => Ok(()),
+            },
+            Event::HookRan(hook) => {
+                let what = format!("{} {}", text(&hook.hook_name), text(&hook.outcome));
+                self.row(at, "hook", &what)
+            }
+            Event::McpCall(call) => {
+                let what =
+                    format!("{} {} {}", text(&call.server), text(&call.method), text(&call.tool));
+                self.row(at, "mcp", what.trim_end())
+            }
+            Event::McpAnswered(answer) => match answer.error.as_str() {
+                Some(error) => self.row(at, &"└ error".red().to_string(), error),
+                None => Ok(()),
+            },
+            Event::AgentStarted(started) => self.started(at, started),
+            Event::AgentProgress(progress) => {
+                self.row(at, &"agent".cyan().to_string(), text(&progress.description))
+            }
+            Event::AgentFinished(end) => {
+                let name = self.agent_name(&end.tool_use_id);
+                let what = format!("{name} {}: {}", text(&end.status), text(&end.summary));
+                self.row(at, &"agent ■".cyan().to_string(), &what)
+            }
+            other => self.show_state(at, other),
+        }
+    }
+
+    fn show_state(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
+        match event {
+            Event::TaskStarted(task) => self.row(at, "task ▶", text(&task.description)),
+            Event::TaskFinished(task) => self.row(at, "task ■", text(&task.summary)),
+            Event::ControlRequested(request) => self.row(at, "host asks", text(&request.subtype)),
+            Event::ControlAnswered(answer) => match answer.error.as_str() {
+                Some(error) => self.row(at, &"└ error".red().to_string(), error),
+                None => Ok(()),
+            },
+            Event::ModeChanged(change) => {
+                self.row(at, "mode", change.mode.as_str().unwrap_or_default())
+            }
+            Event::Compacted(compaction) => {
+                let number = |n: &Field<duologue_protocol::Number>| {
+                    n.as_u64().map_or_else(|| "?".to_owned(), words::count)
+                };
+                let what = match compaction.error.as_str() {
+                    Some(error) => format!("failed: {error}"),
+                    None => format!(
+                        "{} tokens → {}",
+                        number(&compaction.pre_tokens),
+                        number(&compaction.post_tokens)
+                    ),
+                };
+                self.row(at, "compacted", &what)
+            }
+            Event::ApiRetry(retry) => {
+                let what = format!(
+                    "{} of {}, after {} ms: {} {}",
+                    retry.attempt.as_u64().unwrap_or_default(),
+                    retry.max_retries.as_u64().unwrap_or_default(),
+                    retry.delay_ms.as_f64().unwrap_or_default().round(),
+                    retry.error.as_str().unwrap_or_default(),
+                    retry.status.value().map(ToString::to_string).unwrap_or_default(),
+                );
+                self.row(at, &"retry".yellow().to_string(), what.trim_end())
+            }
+            Event::ModelFallback(change) => {
+                let what = format!("{} → {}", text(&change.from), text(&change.to));
+                self.row(at, &"model".yellow().to_string(), &what)
+            }
+            Event::RateLimit(limit) => {
+                let used = limit.utilization.as_f64().unwrap_or_default() * 100.0;
+                let what =
+                    format!("{} {}: {used:.0} % used", text(&limit.kind), text(&limit.status));
+                self.row(at, "limit", &what)
+            }
+            Event::AuthStatus(auth) => self.row(at, "login", text(&auth.error)),
+            Event::Error(error) => {
+                let what = format!("{}: {}", text(&error.kind), text(&error.message));
+                self.row(at, &"error".red().to_string(), &what)
+            }
+            Event::Notice(notice) => {
+                let what = format!("{} {}", text(&notice.kind), text(&notice.text));
+                self.row(at, "notice", what.trim_end())
+            }
+            Event::Context(context) => self.row(at, "context", text(&context.text)),
+            Event::Interrupted(_) => self.row(at, &"✗".yellow().to_string(), "interrupted"),
+            Event::ConversationReset(_) => self.rule("the conversation starts anew"),
+            Event::SessionChanged(change) => {
+                self.row(at, "session", change.to.as_str().unwrap_or_default())
+            }
+            Event::UnknownLine(line) => {
+                let what = format!("{} {}", text(&line.kind), text(&line.subtype));
+                self.row(at, &"unknown".yellow().to_string(), what.trim_end())
+            }
+            Event::MalformedLine(line) => {
+                self.row(at, &"malformed".red().to_string(), text(&line.reason))
+            }
+            // Seen elsewhere: in the request, the prompt, the finished block.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// When and where something happened.
+struct At {
+    millis: Option<u64>,
+    /// What stands before the rows of its agent.
+    bars: String,
+}
+
+impl At {
+    /// Outside of any agent.
+    const fn process(millis: Option<u64>) -> Self {
+        Self { millis, bars: String::new() }
+    }
+}
+
+fn text(field: &Field<Text>) -> &str {
+    field.as_str().unwrap_or_default()
+}
+
+impl Printer for Timeline {
+    fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()> {
+        let name = path.display().to_string();
+        let kind = match header {
+            Some(header) => format!(
+                "a tape of {} {}",
+                header.program.as_deref().unwrap_or("an agent"),
+                header.version.as_deref().unwrap_or_default()
+            ),
+            None => "plain lines".to_owned(),
+        };
+        let name = if name == "-" { "stdin".to_owned() } else { name };
+        writeln!(self.out, "{}: {}\n", name.bold(), kind.trim_end())?;
+        Ok(())
+    }
+
+    fn event(&mut self, millis: Option<u64>, event: Event) -> anyhow::Result<()> {
+        if event.is_delta() && !self.deltas {
+            return Ok(());
+        }
+        let agent = event.agent().and_then(|agent| self.agents.get(agent.as_str()));
+        let bars = agent.map_or_else(String::new, |agent| agent.bars.clone());
+        self.show(&At { millis, bars }, &event)
+    }
+
+    fn note(&mut self, millis: Option<u64>, note: &str) -> anyhow::Result<()> {
+        self.row(&At::process(millis), &"process".dimmed().to_string(), note)
+    }
+
+    fn stderr(&mut self, millis: Option<u64>, line: &str) -> anyhow::Result<()> {
+        self.row(&At::process(millis), &"stderr".dimmed().to_string(), line)
+    }
+
+    fn finish(&mut self) -> anyhow::Result<()> {
+        self.end_stream()?;
+        self.summary.print(&mut self.out)
+    }
+}

@@ -1,0 +1,100 @@
+//! Putting things into few words.
+
+use duologue_protocol::content::LazyContent;
+use duologue_protocol::tool::ToolInput;
+use duologue_protocol::transcript::{ToolCall, TurnFinished};
+use duologue_protocol::{Field, Number, RawObject, Text};
+
+/// What a tool call does, in one line.
+pub(super) fn call(call: &ToolCall) -> String {
+    let name = call.name.as_str().unwrap_or("a tool");
+    input(name, call.input.value())
+}
+
+/// What a tool would do with this input, in one line.
+pub(super) fn input(name: &str, input: Option<&RawObject>) -> String {
+    let Some(input) = input else { return String::new() };
+    let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
+    match ToolInput::read(name, input) {
+        Ok(ToolInput::Bash(bash)) => text(&bash.command),
+        Ok(ToolInput::Read(read)) => text(&read.file_path),
+        Ok(ToolInput::Write(write)) => text(&write.file_path),
+        Ok(ToolInput::Edit(edit)) => text(&edit.file_path),
+        Ok(ToolInput::Glob(glob)) => text(&glob.pattern),
+        Ok(ToolInput::Grep(grep)) => text(&grep.pattern),
+        Ok(ToolInput::NotebookEdit(edit)) => text(&edit.notebook_path),
+        Ok(ToolInput::Agent(agent)) => text(&agent.description),
+        Ok(ToolInput::WebFetch(fetch)) => text(&fetch.url),
+        Ok(ToolInput::WebSearch(search)) => text(&search.query),
+        Ok(ToolInput::AskUserQuestion(ask)) => {
+            let questions = ask.questions.items().iter();
+            questions.filter_map(|q| q.question.as_str()).collect::<Vec<_>>().join(" / ")
+        }
+        Ok(ToolInput::ExitPlanMode(plan)) => text(&plan.plan),
+        _ if input.as_json() == "{}" => String::new(),
+        _ => input.as_json().to_owned(),
+    }
+}
+
+/// What a tool gave back, as text.
+pub(super) fn content(content: &Field<LazyContent>) -> String {
+    let Some(content) = content.value() else { return String::new() };
+    match content.read() {
+        Ok(content) => {
+            let text = content.text();
+            let others: Vec<&str> = content
+                .blocks()
+                .iter()
+                .map(|block| block.tag())
+                .filter(|kind| *kind != "text")
+                .collect();
+            if others.is_empty() { text } else { format!("{text}[{}]", others.join(", ")) }
+        }
+        Err(_) => content.raw().to_string(),
+    }
+}
+
+/// Tokens and money of a turn.
+pub(super) fn bill(turn: &TurnFinished) -> String {
+    let mut parts = Vec::new();
+    if let Some(cost) = turn.cost_usd.as_f64() {
+        parts.push(dollars(cost));
+    }
+    if let Some(usage) = turn.usage.value() {
+        let read = tokens_in(usage);
+        let written = usage.output_tokens.as_u64().unwrap_or_default();
+        parts.push(format!("{} in, {} out", count(read), count(written)));
+    }
+    parts.join(" · ")
+}
+
+/// All tokens that were read, from the cache or not.
+pub(super) fn tokens_in(usage: &duologue_protocol::message::Usage) -> u64 {
+    let number = |field: &Field<Number>| field.as_u64().unwrap_or_default();
+    number(&usage.input_tokens)
+        + number(&usage.cache_read_input_tokens)
+        + number(&usage.cache_creation_input_tokens)
+}
+
+pub(super) fn dollars(amount: f64) -> String {
+    if amount == 0.0 || amount >= 0.01 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+}
+
+/// A number that is read at a glance: 1234 becomes 1.2k.
+pub(super) fn count(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}
+
+/// A span of time: `0.4s`, `12.3s`, `3m05s`.
+pub(super) fn span(millis: u64) -> String {
+    let (seconds, tenths) = (millis / 1_000, millis % 1_000 / 100);
+    if seconds < 100 {
+        format!("{seconds}.{tenths}s")
+    } else {
+        format!("{}m{:02}s", seconds / 60, seconds % 60)
+    }
+}
