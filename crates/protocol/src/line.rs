@@ -200,7 +200,7 @@ impl Line {
     /// Reads only what it takes to route the line; the rest is passed over.
     ///
     /// # Errors
-    /// If the line is not a JSON object with a `type`.
+    /// If the line is not a JSON object with one `type`.
     pub fn head(&self) -> Result<Head<'_>, Fault> {
         self.parse(Head::scan)
     }
@@ -309,16 +309,19 @@ pub struct Head<'l> {
 impl<'l> Head<'l> {
     fn scan(parser: &mut Parser<'l>) -> Result<Self, Fault> {
         let mut head = Self::default();
-        let mut kind = None;
+        let mut kind = None::<Cow<'l, str>>;
         let start = parser.clone();
         parser.enter_object()?;
         let mut first = true;
         while let Some(key) = parser.next_key(&mut first)? {
             match &*key {
-                "type" => {
-                    let text = parser.borrowed_string();
-                    kind = Some(text.map_err(|fault| fault.in_field("type"))?);
-                }
+                "type" => match &kind {
+                    Some(kind) => parser.same_tag("type", kind)?,
+                    None => {
+                        let text = parser.borrowed_string();
+                        kind = Some(text.map_err(|fault| fault.in_field("type"))?);
+                    }
+                },
                 "subtype" => text_into(parser, &mut head.subtype)?,
                 "request_id" => text_into(parser, &mut head.request_id)?,
                 "uuid" => text_into(parser, &mut head.uuid)?,

@@ -23,7 +23,7 @@ macro_rules! system_lines {
     ($($(#[doc = $doc:literal])* $tag:literal => $variant:ident($ty:ty),)*) => {
         union! {
             /// What the agent says about itself, by `subtype`.
-            System by "subtype" closed {
+            System by "subtype" closed, "type" = "system" {
                 $($(#[doc = $doc])* $tag => $variant($ty),)*
             }
         }

@@ -6,6 +6,7 @@
 
 mod fault;
 mod number;
+mod object;
 mod parser;
 mod raw;
 mod scan;
@@ -13,8 +14,9 @@ mod writer;
 
 pub use fault::{Fault, FaultKind};
 pub use number::Number;
+pub(crate) use object::{FieldKey, Key};
+pub(crate) use parser::Kind;
 pub use parser::Parser;
-pub(crate) use parser::{FieldKey, Kind};
 pub use raw::{RawJson, RawObject};
 pub use writer::Writer;
 pub(crate) use writer::escaped;

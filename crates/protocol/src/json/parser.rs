@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::fault::{Fault, FaultKind};
 use super::number::Number;
+use super::object::Key;
 use super::raw::RawJson;
 use super::scan::{plain_run, unescape};
 use crate::text::{Source, Text};
@@ -11,31 +12,21 @@ use crate::text::{Source, Text};
 /// How deep a value may nest before it is refused.
 pub(crate) const MAX_DEPTH: usize = 512;
 
+/// How deep a value may nest that is read into types. Types that hold themselves are read by
+/// recursion, which must fit the stack of a small thread in a debug build.
+const MAX_TYPED_DEPTH: usize = 128;
+
 /// A strict JSON reader over one line, whose texts are slices of that line.
 ///
 /// Only the types of this crate drive it; it is public because [`Wire`](crate::Wire) names it.
 #[derive(Clone, Debug)]
 pub struct Parser<'l> {
     text: &'l str,
-    at: usize,
+    pub(super) at: usize,
+    /// How many objects and arrays are open around this place.
+    depth: usize,
     /// The shared line that texts are slices of; without one, they are copies.
     source: Option<&'l Source>,
-}
-
-/// The fields of a record: where its reading stands, and which field is likely to come next.
-pub(crate) struct Fields {
-    tags: &'static [(&'static str, &'static str)],
-    names: &'static [&'static str],
-    first: bool,
-    next_tag: usize,
-    next_name: usize,
-}
-
-/// One field of a record.
-pub(crate) enum FieldKey<'l> {
-    /// By its place in the list of names.
-    Known(usize),
-    Unknown(Cow<'l, str>),
 }
 
 /// What the next value is, by its first byte.
@@ -64,12 +55,12 @@ impl Kind {
 
 impl<'l> Parser<'l> {
     pub(crate) fn new(source: &'l Source) -> Self {
-        Self { text: source.as_str(), at: 0, source: Some(source) }
+        Self { text: source.as_str(), at: 0, depth: 0, source: Some(source) }
     }
 
     /// A reader that borrows: good for looking, as its texts would be copies.
     pub(crate) fn borrowed(text: &'l str) -> Self {
-        Self { text, at: 0, source: None }
+        Self { text, at: 0, depth: 0, source: None }
     }
 
     /// Reads only this part of the text, which must begin and end between characters.
@@ -86,7 +77,7 @@ impl<'l> Parser<'l> {
 
     /// What has not been read yet.
     #[inline]
-    fn rest(&self) -> &'l [u8] {
+    pub(super) fn rest(&self) -> &'l [u8] {
         self.bytes().get(self.at..).unwrap_or_default()
     }
 
@@ -96,7 +87,7 @@ impl<'l> Parser<'l> {
 
     /// Something else was needed here: either the text ended, or it is no JSON.
     #[cold]
-    fn unexpected(&self, expected: &'static str) -> Fault {
+    pub(super) fn unexpected(&self, expected: &'static str) -> Fault {
         if self.at >= self.bytes().len() {
             self.fault(FaultKind::Truncated)
         } else {
@@ -105,7 +96,7 @@ impl<'l> Parser<'l> {
     }
 
     #[inline]
-    fn byte(&self) -> Option<u8> {
+    pub(super) fn byte(&self) -> Option<u8> {
         self.bytes().get(self.at).copied()
     }
 
@@ -138,7 +129,7 @@ impl<'l> Parser<'l> {
     }
 
     #[inline]
-    fn require(&mut self, kind: Kind) -> Result<(), Fault> {
+    pub(super) fn require(&mut self, kind: Kind) -> Result<(), Fault> {
         let found = self.kind()?;
         if found == kind { Ok(()) } else { Err(self.wrong_type(kind.name(), found)) }
     }
@@ -243,18 +234,23 @@ impl<'l> Parser<'l> {
     /// A string to look at, not to keep.
     pub(crate) fn borrowed_string(&mut self) -> Result<Cow<'l, str>, Fault> {
         self.require(Kind::String)?;
-        self.string_to_look_at()
+        match self.key()? {
+            Key::Plain(text) => Ok(Cow::Borrowed(text)),
+            Key::Unescaped(text) | Key::LoneSurrogates(_, text) => Ok(Cow::Owned(text)),
+        }
     }
 
+    /// The string that starts here, as a key.
     #[inline]
-    fn string_to_look_at(&mut self) -> Result<Cow<'l, str>, Fault> {
+    pub(super) fn key(&mut self) -> Result<Key<'l>, Fault> {
         let (start, end, escapes) = self.skip_string()?;
         let text = self.text_between(start, end);
         if !escapes {
-            return Ok(Cow::Borrowed(text));
+            return Ok(Key::Plain(text));
         }
         match unescape(text) {
-            Some((text, _)) => Ok(Cow::Owned(text)),
+            Some((unescaped, false)) => Ok(Key::Unescaped(unescaped)),
+            Some((lossy, true)) => Ok(Key::LoneSurrogates(text, lossy)),
             None => Err(Fault::new(FaultKind::Syntax("an escape"), start)),
         }
     }
@@ -338,116 +334,22 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
-    /// Enters an object. Then ask for each key with [`next_key`](Self::next_key).
+    /// Passes an opening bracket.
     #[inline]
-    pub(crate) fn enter_object(&mut self) -> Result<(), Fault> {
-        self.require(Kind::Object)?;
+    pub(super) fn open(&mut self) -> Result<(), Fault> {
+        if self.depth >= MAX_TYPED_DEPTH {
+            return Err(self.fault(FaultKind::TooDeep));
+        }
+        self.depth += 1;
         self.at += 1;
         Ok(())
     }
 
-    /// The next key of the object that was entered, or `None` at its end. The caller consumes the
-    /// value before it asks again. `first` starts as true.
+    /// Passes a closing bracket.
     #[inline]
-    pub(crate) fn next_key(&mut self, first: &mut bool) -> Result<Option<Cow<'l, str>>, Fault> {
-        if !self.next_entry(first)? {
-            return Ok(None);
-        }
-        let key = self.string_to_look_at()?;
-        self.colon()?;
-        Ok(Some(key))
-    }
-
-    /// Goes to the quote before the next key; false at the end of the object.
-    #[inline]
-    fn next_entry(&mut self, first: &mut bool) -> Result<bool, Fault> {
-        self.skip_space();
-        match self.byte() {
-            Some(b'}') => {
-                self.at += 1;
-                return Ok(false);
-            }
-            Some(b',') if !*first => {
-                self.at += 1;
-                self.skip_space();
-            }
-            _ if *first => {}
-            _ => return Err(self.unexpected("`,` or `}`")),
-        }
-        *first = false;
-        if self.byte() == Some(b'"') { Ok(true) } else { Err(self.unexpected("a key")) }
-    }
-
-    /// Enters an object with these tags and fields. Then ask for each with
-    /// [`next_field`](Self::next_field).
-    #[inline]
-    pub(crate) fn enter_record(
-        &mut self,
-        tags: &'static [(&'static str, &'static str)],
-        names: &'static [&'static str],
-    ) -> Result<Fields, Fault> {
-        self.enter_object()?;
-        Ok(Fields { tags, names, first: true, next_tag: 0, next_name: 0 })
-    }
-
-    /// The next field of the record that was entered, or `None` at its end. The caller consumes its
-    /// value before it asks again; tags are checked and passed over.
-    ///
-    /// Writers are regular: after one field comes, mostly, the next of the table. To compare with
-    /// that one is much quicker than to look for the end of the key and then for its name.
-    pub(crate) fn next_field(
-        &mut self,
-        fields: &mut Fields,
-    ) -> Result<Option<FieldKey<'l>>, Fault> {
-        while self.next_entry(&mut fields.first)? {
-            if let Some((tag, value)) = fields.tags.get(fields.next_tag)
-                && self.take_key(tag)
-            {
-                fields.next_tag += 1;
-                self.expect_tag(tag, value)?;
-                continue;
-            }
-            if let Some(name) = fields.names.get(fields.next_name)
-                && self.take_key(name)
-            {
-                fields.next_name += 1;
-                return Ok(Some(FieldKey::Known(fields.next_name - 1)));
-            }
-            let key = self.string_to_look_at()?;
-            self.colon()?;
-            if let Some((tag, value)) = fields.tags.iter().find(|(tag, _)| *tag == key) {
-                self.expect_tag(tag, value)?;
-                continue;
-            }
-            let Some(index) = fields.names.iter().position(|name| *name == key) else {
-                return Ok(Some(FieldKey::Unknown(key)));
-            };
-            fields.next_name = index + 1;
-            return Ok(Some(FieldKey::Known(index)));
-        }
-        Ok(None)
-    }
-
-    /// Consumes a key and its colon if exactly this one is next, without white space or escapes.
-    #[inline]
-    fn take_key(&mut self, name: &str) -> bool {
-        let found = self.rest().get(1..).and_then(|rest| rest.strip_prefix(name.as_bytes()));
-        let found = found.is_some_and(|rest| rest.starts_with(b"\":"));
-        if found {
-            self.at += name.len() + 3;
-        }
-        found
-    }
-
-    #[inline]
-    fn colon(&mut self) -> Result<(), Fault> {
-        self.skip_space();
-        if self.byte() == Some(b':') {
-            self.at += 1;
-            Ok(())
-        } else {
-            Err(self.unexpected("`:`"))
-        }
+    pub(super) fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.at += 1;
     }
 
     /// Reads an array, handing each element's position to `element`.
@@ -456,10 +358,10 @@ impl<'l> Parser<'l> {
         mut element: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.require(Kind::Array)?;
-        self.at += 1;
+        self.open()?;
         self.skip_space();
         if self.byte() == Some(b']') {
-            self.at += 1;
+            self.close();
             return Ok(());
         }
         for index in 0.. {
@@ -468,47 +370,13 @@ impl<'l> Parser<'l> {
             match self.byte() {
                 Some(b',') => self.at += 1,
                 Some(b']') => {
-                    self.at += 1;
+                    self.close();
                     break;
                 }
                 _ => return Err(self.unexpected("`,` or `]`")),
             }
         }
         Ok(())
-    }
-
-    /// The value of a string field of the object that starts here; nothing is consumed.
-    ///
-    /// The wire names the kind of an object in one of its fields, mostly the first, but it may
-    /// stand anywhere.
-    pub(crate) fn peek_tag(&self, name: &'static str) -> Result<Cow<'l, str>, Fault> {
-        let mut ahead = self.clone();
-        ahead.enter_object()?;
-        if ahead.byte() == Some(b'"') && ahead.take_key(name) {
-            return ahead.borrowed_string().map_err(|fault| fault.in_field(name));
-        }
-        let mut first = true;
-        while let Some(key) = ahead.next_key(&mut first)? {
-            if key == name {
-                return ahead.borrowed_string().map_err(|fault| fault.in_field(name));
-            }
-            ahead.skip()?;
-        }
-        Err(self.missing(name))
-    }
-
-    /// Consumes the tag of an object whose kind is known already.
-    #[inline]
-    fn expect_tag(&mut self, name: &'static str, value: &str) -> Result<(), Fault> {
-        let at = self.at;
-        let rest = self.rest().strip_prefix(b"\"");
-        let rest = rest.and_then(|rest| rest.strip_prefix(value.as_bytes()));
-        if rest.is_some_and(|rest| rest.starts_with(b"\"")) {
-            self.at += value.len() + 2;
-            return Ok(());
-        }
-        let found = self.borrowed_string().map_err(|fault| fault.in_field(name))?;
-        if found == value { Ok(()) } else { Err(Fault::new(FaultKind::Contradiction(name), at)) }
     }
 
     /// The next value, whatever it is, as it stands.
@@ -536,15 +404,16 @@ impl<'l> Parser<'l> {
                 }
                 Kind::Null => self.literal(b"null")?,
                 Kind::Object | Kind::Array => {
+                    let room = self.depth + depth < MAX_DEPTH;
+                    let Some(word) = open.get_mut(depth / 64).filter(|_| room) else {
+                        return Err(self.fault(FaultKind::TooDeep));
+                    };
                     self.at += 1;
                     self.skip_space();
                     let close = if kind == Kind::Object { b'}' } else { b']' };
                     if self.byte() == Some(close) {
                         self.at += 1;
                     } else {
-                        let Some(word) = open.get_mut(depth / 64) else {
-                            return Err(self.fault(FaultKind::TooDeep));
-                        };
                         let bit = 1 << (depth % 64);
                         depth += 1;
                         if kind == Kind::Object {

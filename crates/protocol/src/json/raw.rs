@@ -73,7 +73,8 @@ impl RawJson {
     /// Reads the value as a tree.
     ///
     /// # Errors
-    /// If it holds a lone surrogate or nests more than 128 levels deep, which `serde_json` refuses.
+    /// If it holds a lone surrogate, a number that no double can hold, or nests more than 128 levels
+    /// deep: `serde_json` refuses those.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         self.to()
     }
@@ -96,7 +97,7 @@ impl RawJson {
         let mut first = true;
         let mut found = None;
         while let Some(key) = parser.next_key(&mut first).ok()? {
-            if key == name {
+            if *key == *name {
                 found = Some(parser.raw().ok()?);
             } else {
                 parser.skip().ok()?;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::number::Number;
+use crate::text::Text;
 
 /// Writes one JSON value without a newline in it.
 ///
@@ -57,6 +58,19 @@ impl Writer {
         self.quoted(name);
         self.out.push(':');
         self.comma = false;
+    }
+
+    /// A key that is data: it is written as it was read.
+    pub(crate) fn data_key(&mut self, name: &Text) {
+        match name.lone_surrogates() {
+            Some(escaped) => {
+                self.separate();
+                self.escaped_string(escaped);
+                self.out.push(':');
+                self.comma = false;
+            }
+            None => self.key(name),
+        }
     }
 
     /// A key and its string: a tag.

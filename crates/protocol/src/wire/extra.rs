@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::json::{Fault, Parser, RawJson, Writer};
+use crate::json::{Fault, Key, Parser, RawJson, Writer};
 use crate::text::Text;
 
 use super::Wire;
@@ -51,13 +51,13 @@ impl Extra {
     }
 
     /// Keeps a field without looking for an older one: a hostile object may have a million.
-    pub(crate) fn push(&mut self, name: &str, value: RawJson) {
-        self.0.get_or_insert_default().push((Text::from(name), value));
+    pub(crate) fn push(&mut self, name: Key<'_>, value: RawJson) {
+        self.0.get_or_insert_default().push((name.text(), value));
     }
 
     pub(crate) fn encode(&self, out: &mut Writer) {
         for (name, value) in self.iter() {
-            out.key(name);
+            out.data_key(name);
             value.encode(out);
         }
     }

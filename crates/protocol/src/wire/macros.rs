@@ -103,7 +103,7 @@ macro_rules! record {
                         $crate::json::FieldKey::Known(_) => {}
                         $crate::json::FieldKey::Unknown(key) => {
                             let value = parser.raw()?;
-                            me.extra.push(&key, value);
+                            me.extra.push(key, value);
                         }
                     }
                 }
@@ -160,6 +160,7 @@ macro_rules! record {
 /// ```
 ///
 /// `by "type" closed` leaves unknown kinds out of the JSON Schema: such a line is unknown itself.
+/// A union that is itself a kind of another says so: `by "subtype", "type" = "system"`.
 macro_rules! union {
     (@open $members:ident, $tag:literal, $known:tt) => {
         let mut $members = $members;
@@ -169,7 +170,7 @@ macro_rules! union {
 
     (
         $(#[doc = $doc:literal])*
-        $name:ident by $tag:literal $($closed:ident)? {
+        $name:ident by $tag:literal $($closed:ident)? $(, $outer:literal = $kind:literal)? {
             $(
                 $(#[doc = $variant_doc:literal])*
                 $value:literal => $variant:ident($ty:ty)
@@ -230,6 +231,8 @@ macro_rules! union {
                         <$ty as $crate::wire::Wire>::decode(parser).map(Self::$variant)
                     })*
                     unknown => {
+                        parser.agree_on_tag($tag, unknown)?;
+                        $(parser.agree_on_tag($outer, $kind)?;)?
                         $crate::wire::UnknownObject::decode(unknown, parser).map(Self::Unknown)
                     }
                 }

@@ -82,7 +82,7 @@ impl<T: Wire> Wire for Map<T> {
         let mut first = true;
         while let Some(key) = parser.next_key(&mut first)? {
             let value = T::decode(parser).map_err(|fault| fault.in_field(&key))?;
-            map.0.push((Text::from(&*key), value));
+            map.0.push((key.text(), value));
         }
         Ok(map)
     }
@@ -90,7 +90,7 @@ impl<T: Wire> Wire for Map<T> {
     fn encode(&self, out: &mut Writer) {
         out.begin_object();
         for (key, value) in self.iter() {
-            out.key(key);
+            out.data_key(key);
             value.encode(out);
         }
         out.end_object();

@@ -1,6 +1,7 @@
 mod constructors;
 mod events;
 mod framing;
+mod hostile;
 mod lines;
 mod presentations;
 mod properties;
