@@ -137,6 +137,35 @@ record! {
     }
 }
 
+impl McpServerConfig {
+    /// A program that the agent starts.
+    ///
+    /// ```
+    /// use duologue_protocol::control::McpServerConfig;
+    ///
+    /// let server = McpServerConfig::stdio("mcp-files", ["--root", "."]);
+    /// ```
+    pub fn stdio(command: impl Into<Text>, args: impl IntoIterator<Item: Into<Text>>) -> Self {
+        let args: Vec<Text> = args.into_iter().map(Into::into).collect();
+        Self::new().kind("stdio").command(command).args(args)
+    }
+
+    /// A server that is reached over HTTP.
+    pub fn http(url: impl Into<Text>) -> Self {
+        Self::new().kind("http").url(url)
+    }
+
+    /// A server that is reached over HTTP with server-sent events: the older way.
+    pub fn sse(url: impl Into<Text>) -> Self {
+        Self::new().kind("sse").url(url)
+    }
+
+    /// A server that the host serves.
+    pub fn sdk(name: impl Into<Text>) -> Self {
+        Self::new().kind("sdk").name(name)
+    }
+}
+
 record! {
     /// Replace the MCP servers that were set this way.
     McpSetServers ["subtype" = "mcp_set_servers"] {
