@@ -38,6 +38,7 @@
 //! | [`content`], [`message`] | what messages are made of |
 //! | [`permission`], [`hook`], [`tool`] | what is asked, told and called |
 //! | [`legacy`] | forms that only the oldest descriptions have |
+//! | [`launch`] | how an agent is started: options as data |
 //! | [`transcript`] | what happened, each thing once: lines folded into events |
 //! | [`rules`] | which moves are legal: a checker for whole conversations |
 //! | [`schema`] | all of it as JSON Schema |
@@ -45,6 +46,7 @@
 pub mod content;
 pub mod control;
 pub mod hook;
+pub mod launch;
 pub mod legacy;
 pub mod lines;
 pub mod message;

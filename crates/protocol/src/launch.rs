@@ -1,0 +1,58 @@
+//! How an agent is started: every option as data, and what it becomes.
+//!
+//! A [`Launch`] collects options. [`Launch::plan`] turns them into a [`LaunchPlan`]: arguments,
+//! changes of the environment, the [`Initialize`](crate::control::Initialize) request, and files
+//! for what is too long for a command line. Nothing is started here: a host does that.
+//!
+//! ```
+//! use duologue_protocol::launch::{CliVersion, Conversation, Launch, PermissionPrompts};
+//!
+//! let launch = Launch::new()
+//!     .model("sonnet")
+//!     .permission_prompts(PermissionPrompts::Host)
+//!     .allowed_tools(["Read", "Bash(git log *)"])
+//!     .conversation(Conversation::Continue);
+//! let version = CliVersion::parse("2.1.325 (Claude Code)");
+//! let plan = launch.plan(version.as_ref())?;
+//! assert!(plan.args.iter().any(|arg| arg == "--model=sonnet"));
+//! assert!(plan.args.iter().any(|arg| arg == "--continue"));
+//! # Ok::<(), duologue_protocol::launch::LaunchError>(())
+//! ```
+//!
+//! # What holds
+//!
+//! - What a caller supplies is one argument, `--flag=value`, and never becomes a flag.
+//!   [`Launch::extra_flag`] and [`Launch::extra_arg`] are the deliberate exceptions.
+//! - What contradicts itself, or cannot work with the CLI at hand, is refused before anything is
+//!   started. The error names the option.
+//! - An option goes the road that its CLI version knows: a flag, the environment or `initialize`.
+//!   Without a version, the newest road.
+//! - What is too long for a command line goes through `initialize` or a file.
+//! - The marks that an outer Claude Code leaves in the environment are removed.
+
+mod argv;
+mod builder;
+mod check;
+mod choice;
+mod conversation;
+mod environment;
+mod error;
+mod flags;
+mod handshake;
+mod options;
+mod plan;
+mod roads;
+mod version;
+
+pub use argv::ArgvBudget;
+pub use choice::{
+    Delivery, Effort, PermissionPrompts, Plugin, QuestionPreview, SYSTEM_PROMPT_DYNAMIC_BOUNDARY,
+    SettingSource, Settings, Skills, SystemPrompt, Thinking, ThinkingDisplay, Tools,
+};
+pub use conversation::{Conversation, Cut};
+pub use environment::{EnvChange, OUTER_MARKS};
+pub use error::LaunchError;
+pub use flags::known_flags;
+pub use options::Launch;
+pub use plan::{LaunchPlan, PlannedFile};
+pub use version::CliVersion;
