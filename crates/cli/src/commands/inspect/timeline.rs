@@ -150,8 +150,8 @@ impl Timeline {
 
     fn show(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
         match event {
-            Event::TextDelta(event) => return self.delta(at, "text", text(&event.text)),
-            Event::ThinkingDelta(event) => return self.delta(at, "thinking", text(&event.text)),
+            Event::TextDelta(event) => self.delta(at, "text", text(&event.text)),
+            Event::ThinkingDelta(event) => self.delta(at, "thinking", text(&event.text)),
             Event::Text(event) => {
                 let name = if event.aborted.is_true() { "text ✗" } else { "text" };
                 self.row(at, &name.green().to_string(), text(&event.text))
