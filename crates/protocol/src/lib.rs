@@ -39,12 +39,14 @@
 //! | [`permission`], [`hook`], [`tool`] | what is asked, told and called |
 //! | [`legacy`] | forms that only the oldest descriptions have |
 //! | [`transcript`] | what happened, each thing once: lines folded into events |
+//! | [`host_link`] | the host's end of the wire, as a machine without I/O |
 //! | [`rules`] | which moves are legal: a checker for whole conversations |
 //! | [`schema`] | all of it as JSON Schema |
 
 pub mod content;
 pub mod control;
 pub mod hook;
+pub mod host_link;
 pub mod legacy;
 pub mod lines;
 pub mod message;

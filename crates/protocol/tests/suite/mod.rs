@@ -1,6 +1,7 @@
 mod constructors;
 mod events;
 mod framing;
+mod host_link;
 mod hostile;
 mod lines;
 mod presentations;
