@@ -324,7 +324,9 @@ fn the_recordings_leave_nothing_open() {
         let last = recording.entries.iter().rfind(|entry| entry.to_host);
         let ended =
             last.is_some_and(|entry| entry.line.contains("\"terminal_reason\":\"completed\""));
-        if prompts == 1 && ended {
+        // Some hosts left a question open on purpose, to see what becomes of it.
+        let all_answered = link.open_asks().next().is_none();
+        if prompts == 1 && ended && all_answered {
             checked += 1;
             assert!(link.may_close(), "{}: {link:?}", recording.name);
         }
