@@ -321,6 +321,11 @@ impl HostLink {
         self.activity.is_between_turns()
     }
 
+    /// Whether the host waits for an answer of the agent.
+    pub fn awaits_replies(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// The requests of the agent that wait for an answer.
     pub fn open_asks(&self) -> impl Iterator<Item = &RequestId> {
         self.asked.open()
