@@ -38,13 +38,13 @@ impl Activity {
                 }
             }
             ToHost::System(System::Init(_)) => self.turns += 1,
-            ToHost::System(System::SessionStateChanged(line)) => {
-                if line.state.value() == Some(&SessionState::Idle) {
-                    // Nothing more happens without input: whatever we thought to be open is not.
-                    self.prompts.clear();
-                    self.turns = 0;
-                    self.background.clear();
-                }
+            // Nothing more happens without input: whatever we thought to be open is not.
+            ToHost::System(System::SessionStateChanged(line))
+                if line.state.value() == Some(&SessionState::Idle) =>
+            {
+                self.prompts.clear();
+                self.turns = 0;
+                self.background.clear();
             }
             ToHost::System(System::BackgroundTasksChanged(line)) => {
                 let tasks = line.tasks.items().iter();
