@@ -71,6 +71,12 @@ impl Agents {
         self.open.insert(id.to_owned(), state);
     }
 
+    /// The turn has ended: what its main agent called and never got back will not come.
+    pub(super) fn end_turn(&mut self) {
+        self.calls.retain(|_, call| call.by.is_some());
+        self.open.retain(|_, agent| agent.told || agent.parent.is_some());
+    }
+
     /// The agent that made this call.
     pub(super) fn caller(&self, tool_use_id: &str) -> Option<&ToolUseId> {
         self.calls.get(tool_use_id)?.by.as_ref()

@@ -29,9 +29,13 @@ pub(super) enum Ask {
     Other,
 }
 
-/// The open requests of the agent, by id.
+/// The open requests of the agent.
 #[derive(Debug, Default)]
-pub(super) struct Asks(HashMap<String, Ask>);
+pub(super) struct Asks {
+    open: HashMap<String, Ask>,
+    /// The requests for permission, by the tool call they are about.
+    by_call: HashMap<String, String>,
+}
 
 impl Asks {
     /// The agent asks. False if it has asked before: a request may be delivered again.
@@ -42,25 +46,31 @@ impl Asks {
             AgentRequest::McpMessage(_) => Ask::Mcp,
             _ => Ask::Other,
         };
-        self.0.insert(id.to_owned(), ask).is_none()
+        if let Ask::Permission(ask) = &ask
+            && let Some(call) = ask.tool_use_id.as_str()
+        {
+            self.by_call.insert(call.to_owned(), id.to_owned());
+        }
+        self.open.insert(id.to_owned(), ask).is_none()
     }
 
     pub(super) fn take(&mut self, id: &str) -> Option<Ask> {
-        self.0.remove(id)
+        let ask = self.open.remove(id)?;
+        if let Ask::Permission(ask) = &ask
+            && let Some(call) = ask.tool_use_id.as_str()
+        {
+            self.by_call.remove(call);
+        }
+        Some(ask)
     }
 
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.0.contains_key(id)
+        self.open.contains_key(id)
     }
 
     /// The open request for permission of that tool call.
     pub(super) fn permission_of(&self, tool_use_id: &str) -> Option<&str> {
-        self.0.iter().find_map(|(id, ask)| match ask {
-            Ask::Permission(ask) if ask.tool_use_id.as_str() == Some(tool_use_id) => {
-                Some(id.as_str())
-            }
-            _ => None,
-        })
+        self.by_call.get(tool_use_id).map(String::as_str)
     }
 }
 

@@ -62,10 +62,6 @@ impl Known {
         })
     }
 
-    pub(super) fn is_call(&self, id: Option<&str>) -> bool {
-        matches!(self, Self::Call(known) if known.as_deref() == id)
-    }
-
     pub(super) fn text(&self) -> Option<Text> {
         match self {
             Self::Text(text) => Some(text.clone()),

@@ -98,6 +98,7 @@ impl Transcript {
         let is_running = current == Some(turn.number);
         if is_running {
             main.end_turn(&mut out);
+            self.agents.end_turn();
         }
         let texts = if is_running { main.last_text() } else { Vec::new() };
         let event = self.turn_finished(result, &texts, turn.outcome(result), &turn.prompts);

@@ -5,7 +5,7 @@
 //! then the id of a tool call, then the position in a snapshot. A line with a single block always
 //! adds: two texts of one message may well be equal.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::content::ContentBlock;
 use crate::id::ToolUseId;
@@ -39,9 +39,10 @@ pub(super) struct AgentMessages {
     pub(super) streaming: Streaming,
     usage: Tokens,
     ended: bool,
-    /// The texts of the message that came last.
+    /// The message that a line came of last.
+    last: Option<Key>,
+    /// Its texts, once the turn has ended.
     last_text: Vec<Text>,
-    last_text_of: Option<Key>,
 }
 
 #[derive(Debug)]
@@ -49,6 +50,8 @@ struct MessageState {
     key: Key,
     id: MessageRef,
     blocks: Vec<Known>,
+    /// The tool calls among them.
+    calls: HashSet<Text>,
     /// The last block stood at the end of a snapshot, and may still grow.
     held: Option<Opening>,
     usage: Tokens,
@@ -131,7 +134,7 @@ impl AgentMessages {
             }
             state.release(out);
             let opening = Opening::of(block, line);
-            state.blocks.push(Known::of(block));
+            state.know(block);
             if is_last && opening.may_grow() {
                 state.held = Some(opening);
             } else {
@@ -139,7 +142,9 @@ impl AgentMessages {
             }
             self.streaming.finished(block);
         }
-        self.remember_text(at);
+        if self.last.as_ref() != Some(&state.key) {
+            self.last = Some(state.key.clone());
+        }
     }
 
     /// Something else happened in this agent: what was held back is complete.
@@ -159,8 +164,12 @@ impl AgentMessages {
     pub(super) fn end_turn(&mut self, out: &mut Out<'_>) {
         self.release(out);
         self.streaming.abandon(out);
+        let last = self.last.take();
+        self.last_text = match self.recent.iter().find(|state| Some(&state.key) == last.as_ref()) {
+            Some(state) => state.blocks.iter().filter_map(Known::text).collect(),
+            None => Vec::new(),
+        };
         self.recent.clear();
-        self.last_text_of = None;
     }
 
     /// The agent has ended.
@@ -176,7 +185,7 @@ impl AgentMessages {
         }
     }
 
-    /// The text of the last message.
+    /// The text of the last message of the turn that has ended.
     pub(super) fn last_text(&mut self) -> Vec<Text> {
         std::mem::take(&mut self.last_text)
     }
@@ -189,18 +198,16 @@ impl AgentMessages {
             self.recent.pop_front();
         }
         let id = MessageRef(message.id.value().cloned());
-        let state =
-            MessageState { key, id, blocks: Vec::new(), held: None, usage: Tokens::default() };
+        let state = MessageState {
+            key,
+            id,
+            blocks: Vec::new(),
+            calls: HashSet::new(),
+            held: None,
+            usage: Tokens::default(),
+        };
         self.recent.push_back(state);
         self.recent.len() - 1
-    }
-
-    fn remember_text(&mut self, at: usize) {
-        let Some(state) = self.recent.get(at) else { return };
-        if self.last_text_of.as_ref() != Some(&state.key) {
-            self.last_text_of = Some(state.key.clone());
-        }
-        self.last_text = state.blocks.iter().filter_map(Known::text).collect();
     }
 }
 
@@ -226,7 +233,16 @@ impl MessageState {
 
     fn knows_call(&self, block: &ContentBlock) -> bool {
         let ContentBlock::ToolUse(call) = block else { return false };
-        call.id.value().is_some() && self.blocks.iter().any(|known| known.is_call(call.id.as_str()))
+        call.id.as_str().is_some_and(|id| self.calls.contains(id))
+    }
+
+    fn know(&mut self, block: &ContentBlock) {
+        if let ContentBlock::ToolUse(call) = block
+            && let Some(id) = call.id.as_str()
+        {
+            self.calls.insert(id.into());
+        }
+        self.blocks.push(Known::of(block));
     }
 
     fn release(&mut self, out: &mut Out<'_>) {
