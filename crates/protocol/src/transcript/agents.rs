@@ -141,6 +141,11 @@ impl Agents {
         Some(started)
     }
 
+    /// Whether this sub-agent has ended.
+    pub(super) fn is_finished(&self, agent: &ToolUseId) -> bool {
+        self.finished.contains(agent.as_str())
+    }
+
     /// Whether this call started a sub-agent that is at work.
     pub(super) fn is_agent(&self, tool_use_id: &str) -> bool {
         self.open.get(tool_use_id).is_some_and(|state| state.told)

@@ -132,8 +132,8 @@ impl Opening {
 
 fn tool_call(call: &ToolUseBlock) -> ToolCall {
     let mut event = ToolCall::new();
-    event.id = call.id.clone();
-    event.name = call.name.clone();
-    event.input = call.input.clone();
+    event.id = call.id.clone().or_null();
+    event.name = call.name.clone().or_null();
+    event.input = call.input.clone().or_null();
     event
 }

@@ -5,7 +5,7 @@
 //! then the id of a tool call, then the position in a snapshot. A line with a single block always
 //! adds: two texts of one message may well be equal.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use crate::content::ContentBlock;
 use crate::id::ToolUseId;
@@ -17,6 +17,7 @@ use crate::wire::Field;
 use super::block::{Known, Opening};
 use super::body::AgentUsage;
 use super::out::{MessageRef, Out};
+use super::seen::Seen;
 use super::streaming::Streaming;
 
 /// How many messages of one agent are remembered. Their lines hardly interleave.
@@ -38,6 +39,8 @@ pub(super) struct AgentMessages {
     recent: VecDeque<MessageState>,
     pub(super) streaming: Streaming,
     usage: Tokens,
+    /// The tool calls of this turn: each is told once, whatever message it is shown in.
+    calls: Seen,
     ended: bool,
     /// The message that a line came of last.
     last: Option<Key>,
@@ -50,8 +53,6 @@ struct MessageState {
     key: Key,
     id: MessageRef,
     blocks: Vec<Known>,
-    /// The tool calls among them.
-    calls: HashSet<Text>,
     /// The last block stood at the end of a snapshot, and may still grow.
     held: Option<Opening>,
     usage: Tokens,
@@ -129,12 +130,15 @@ impl AgentMessages {
         };
         for (index, block) in fresh.iter().enumerate() {
             let is_last = index + 1 == fresh.len() && blocks.len() > 1;
-            if state.knows_call(block) {
+            if let ContentBlock::ToolUse(call) = block
+                && let Some(id) = call.id.as_str()
+                && !self.calls.note(id)
+            {
                 continue;
             }
             state.release(out);
             let opening = Opening::of(block, line);
-            state.know(block);
+            state.blocks.push(Known::of(block));
             if is_last && opening.may_grow() {
                 state.held = Some(opening);
             } else {
@@ -164,12 +168,10 @@ impl AgentMessages {
     pub(super) fn end_turn(&mut self, out: &mut Out<'_>) {
         self.release(out);
         self.streaming.abandon(out);
-        let last = self.last.take();
-        self.last_text = match self.recent.iter().find(|state| Some(&state.key) == last.as_ref()) {
-            Some(state) => state.blocks.iter().filter_map(Known::text).collect(),
-            None => Vec::new(),
-        };
+        self.last_text = self.texts();
+        self.last = None;
         self.recent.clear();
+        self.calls = Seen::default();
     }
 
     /// The agent has ended.
@@ -182,6 +184,14 @@ impl AgentMessages {
     pub(super) fn count_streamed(&mut self, id: &MessageRef, usage: &Usage) {
         if let Some(state) = self.recent.iter_mut().find(|state| state.id == *id) {
             state.count(Some(usage), &mut self.usage);
+        }
+    }
+
+    /// The texts of the message that a line came of last.
+    pub(super) fn texts(&self) -> Vec<Text> {
+        match self.recent.iter().find(|state| Some(&state.key) == self.last.as_ref()) {
+            Some(state) => state.blocks.iter().filter_map(Known::text).collect(),
+            None => Vec::new(),
         }
     }
 
@@ -198,14 +208,8 @@ impl AgentMessages {
             self.recent.pop_front();
         }
         let id = MessageRef(message.id.value().cloned());
-        let state = MessageState {
-            key,
-            id,
-            blocks: Vec::new(),
-            calls: HashSet::new(),
-            held: None,
-            usage: Tokens::default(),
-        };
+        let state =
+            MessageState { key, id, blocks: Vec::new(), held: None, usage: Tokens::default() };
         self.recent.push_back(state);
         self.recent.len() - 1
     }
@@ -229,20 +233,6 @@ impl MessageState {
                 _ => added.emit(&self.id, out),
             }
         }
-    }
-
-    fn knows_call(&self, block: &ContentBlock) -> bool {
-        let ContentBlock::ToolUse(call) = block else { return false };
-        call.id.as_str().is_some_and(|id| self.calls.contains(id))
-    }
-
-    fn know(&mut self, block: &ContentBlock) {
-        if let ContentBlock::ToolUse(call) = block
-            && let Some(id) = call.id.as_str()
-        {
-            self.calls.insert(id.into());
-        }
-        self.blocks.push(Known::of(block));
     }
 
     fn release(&mut self, out: &mut Out<'_>) {

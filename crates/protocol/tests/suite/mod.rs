@@ -1,4 +1,5 @@
 mod constructors;
+mod conversations;
 mod events;
 mod framing;
 mod host_link;
