@@ -6,10 +6,12 @@
 //! use duologue_protocol::{Direction, Line, rules::{Checker, Rule}};
 //!
 //! let mut checker = Checker::new();
+//! let hello = Line::from(r#"{"type":"keep_alive"}"#);
+//! checker.to_host(hello.to_host().message().unwrap(), 1);
 //! let answer = Line::from(
 //!     r#"{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}"#,
 //! );
-//! checker.to_agent(answer.to_agent().message().unwrap(), 1);
+//! checker.to_agent(answer.to_agent().message().unwrap(), 2);
 //! assert_eq!(checker.finish()[0].rule, Rule::AnswerToNothing);
 //! ```
 
@@ -246,7 +248,7 @@ impl Checker {
     /// The conversation has ended: the rules that were broken, in order of their lines. None if only
     /// one direction was seen, since then nothing can be told.
     pub fn finish(mut self) -> Vec<Violation> {
-        if self.seen_to_host && !self.seen_to_agent {
+        if !(self.seen_to_host && self.seen_to_agent) {
             return Vec::new();
         }
         for (id, request) in self.by_host.0.into_iter().chain(self.by_agent.0) {
