@@ -96,7 +96,11 @@ impl Timeline {
         }
         let rest = lines.count();
         if rest > 0 {
-            writeln!(self.out, "{indent}{}", format!("… {rest} more lines").dimmed())?;
+            writeln!(
+                self.out,
+                "{indent}{}",
+                format!("… {rest} more {}", if rest == 1 { "line" } else { "lines" }).dimmed()
+            )?;
         }
         Ok(())
     }
