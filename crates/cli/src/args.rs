@@ -53,7 +53,8 @@ pub(crate) struct Check {
     #[arg(long, value_enum, default_value_t = Way::ToHost)]
     pub(crate) direction: Way,
 
-    /// The most bytes a line may have; longer ones are reported and passed over
+    /// The most bytes a line of the file may have (256 MiB unless set); longer ones are reported and
+    /// passed over
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_line: Option<usize>,
 }
@@ -77,7 +78,7 @@ pub(crate) struct Inspect {
     #[arg(long)]
     pub(crate) deltas: bool,
 
-    /// Write one HTML page, which needs no network
+    /// Write one HTML page, which needs no network; - for stdout
     #[arg(long, value_name = "OUT", conflicts_with = "follow")]
     pub(crate) html: Option<PathBuf>,
 
@@ -88,6 +89,11 @@ pub(crate) struct Inspect {
     /// Show everything in full, not just its beginning
     #[arg(long)]
     pub(crate) full: bool,
+
+    /// The most bytes a line of the file may have (256 MiB unless set); longer ones are reported and
+    /// passed over
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_line: Option<usize>,
 
     /// Which way the lines of a plain capture go
     #[arg(long, value_enum, default_value_t = Way::ToHost)]

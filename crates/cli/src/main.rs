@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod input;
+mod visible;
 
 use std::io;
 use std::process::ExitCode;

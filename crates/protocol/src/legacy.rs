@@ -9,7 +9,7 @@
 //! [`HookCallback`](crate::control::HookCallback), `protocolVersion` and `features` in
 //! [`Initialize`](crate::control::Initialize), the limit `hourly` in
 //! [`RateLimitType`](crate::lines::RateLimitType), the subtype `error` in
-//! [`ResultSubtype`](crate::lines::ResultSubtype), and the bare answer to `initialize`, which is a
+//! [`ResultSubtype`], and the bare answer to `initialize`, which is a
 //! [`Success`](crate::control::Success) without payload.
 //!
 //! ```

@@ -40,12 +40,14 @@
 //! | [`legacy`] | forms that only the oldest descriptions have |
 //! | [`launch`] | how an agent is started: options as data |
 //! | [`transcript`] | what happened, each thing once: lines folded into events |
+//! | [`host_link`] | the host's end of the wire, as a machine without I/O |
 //! | [`rules`] | which moves are legal: a checker for whole conversations |
 //! | [`schema`] | all of it as JSON Schema |
 
 pub mod content;
 pub mod control;
 pub mod hook;
+pub mod host_link;
 pub mod launch;
 pub mod legacy;
 pub mod lines;

@@ -197,6 +197,21 @@ impl Line {
         self.newline
     }
 
+    /// Its `type`, at a glance: where it stands first, as it mostly does, the rest is not looked at,
+    /// and may be malformed.
+    ///
+    /// # Errors
+    /// If no `type` can be found.
+    ///
+    /// ```
+    /// use duologue_protocol::Line;
+    ///
+    /// assert_eq!(Line::from(r#"{"type":"keep_alive"}"#).kind().unwrap(), "keep_alive");
+    /// ```
+    pub fn kind(&self) -> Result<Cow<'_, str>, Fault> {
+        self.parser()?.peek_tag("type")
+    }
+
     /// Reads only what it takes to route the line; the rest is passed over.
     ///
     /// # Errors
@@ -227,16 +242,20 @@ impl Line {
         &'l self,
         read: impl FnOnce(&mut Parser<'l>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
+        let mut parser = self.parser()?;
+        let value = read(&mut parser)?;
+        parser.end()?;
+        Ok(value)
+    }
+
+    fn parser(&self) -> Result<Parser<'_>, Fault> {
         let source = match &self.content {
             Content::Text(source) => source,
             Content::Bytes(_, valid) => return Err(Fault::new(FaultKind::NotUtf8, *valid)),
         };
         let text = source.as_str();
         let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let mut parser = Parser::new(source).within(start, text.len());
-        let value = read(&mut parser)?;
-        parser.end()?;
-        Ok(value)
+        Ok(Parser::new(source).within(start, text.len()))
     }
 }
 

@@ -6,10 +6,12 @@
 //! use duologue_protocol::{Direction, Line, rules::{Checker, Rule}};
 //!
 //! let mut checker = Checker::new();
+//! let hello = Line::from(r#"{"type":"keep_alive"}"#);
+//! checker.to_host(hello.to_host().message().unwrap(), 1);
 //! let answer = Line::from(
 //!     r#"{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}"#,
 //! );
-//! checker.to_agent(answer.to_agent().message().unwrap(), 1);
+//! checker.to_agent(answer.to_agent().message().unwrap(), 2);
 //! assert_eq!(checker.finish()[0].rule, Rule::AnswerToNothing);
 //! ```
 
@@ -93,14 +95,24 @@ pub struct Checker {
     /// Requests made by the agent.
     by_agent: Requests,
     tool_calls: HashSet<String>,
+    /// The same, in order.
+    calls_in_order: VecDeque<String>,
     /// Where each turn began that has no result yet.
     open_turns: VecDeque<u64>,
     violations: Vec<Violation>,
 }
 
+/// How many answered requests and how many tool calls are remembered, and how many violations are
+/// told: a conversation may be longer than memory.
+const REMEMBERED: usize = 100_000;
+
 /// The requests that one side has made, by id.
 #[derive(Debug, Default)]
-struct Requests(HashMap<String, Request>);
+struct Requests {
+    made: HashMap<String, Request>,
+    /// Those that have ended, in order. They are kept for a while: a second answer breaks no rule.
+    ended: VecDeque<String>,
+}
 
 #[derive(Debug)]
 struct Request {
@@ -122,26 +134,42 @@ impl Requests {
     fn made(&mut self, id: &str, subtype: &str, line: u64, needs_answer: bool) {
         let state = if needs_answer { RequestState::Open } else { RequestState::NeedsNoAnswer };
         // A request that is delivered again is the same request.
-        self.0.entry(id.to_owned()).or_insert(Request { state, line, subtype: subtype.to_owned() });
+        self.made.entry(id.to_owned()).or_insert(Request {
+            state,
+            line,
+            subtype: subtype.to_owned(),
+        });
     }
 
     fn cancelled(&mut self, id: &str) {
-        if let Some(request) = self.0.get_mut(id)
+        if let Some(request) = self.made.get_mut(id)
             && request.state == RequestState::Open
         {
             request.state = RequestState::Cancelled;
+            self.end(id);
+        }
+    }
+
+    fn end(&mut self, id: &str) {
+        self.ended.push_back(id.to_owned());
+        if self.ended.len() > REMEMBERED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.made.remove(&oldest);
         }
     }
 
     /// The rule that an answer breaks, if any. A second answer breaks none.
     fn answered(&mut self, id: &str) -> Option<Rule> {
-        let Some(request) = self.0.get_mut(id) else {
+        let Some(request) = self.made.get_mut(id) else {
             return Some(Rule::AnswerToNothing);
         };
         match request.state {
             RequestState::Cancelled => Some(Rule::AnswerAfterCancellation),
-            RequestState::Open | RequestState::NeedsNoAnswer | RequestState::Answered => {
+            RequestState::Answered => None,
+            RequestState::Open | RequestState::NeedsNoAnswer => {
                 request.state = RequestState::Answered;
+                self.end(id);
                 None
             }
         }
@@ -246,19 +274,19 @@ impl Checker {
     /// The conversation has ended: the rules that were broken, in order of their lines. None if only
     /// one direction was seen, since then nothing can be told.
     pub fn finish(mut self) -> Vec<Violation> {
-        if self.seen_to_host && !self.seen_to_agent {
+        if !(self.seen_to_host && self.seen_to_agent) {
             return Vec::new();
         }
-        for (id, request) in self.by_host.0.into_iter().chain(self.by_agent.0) {
+        let by_host = std::mem::take(&mut self.by_host.made);
+        for (id, request) in by_host.into_iter().chain(std::mem::take(&mut self.by_agent.made)) {
             if request.state == RequestState::Open {
                 let subject = format!("{} {id}", request.subtype);
-                let rule = Rule::RequestNeverAnswered;
-                self.violations.push(Violation { rule, line: request.line, subject });
+                self.broken(Rule::RequestNeverAnswered, request.line, subject);
             }
         }
-        for line in self.open_turns {
+        for line in std::mem::take(&mut self.open_turns) {
             let subject = "the turn that begins here".to_owned();
-            self.violations.push(Violation { rule: Rule::TurnWithoutResult, line, subject });
+            self.broken(Rule::TurnWithoutResult, line, subject);
         }
         self.violations.sort_by_key(|violation| (violation.line, violation.rule));
         self.violations
@@ -272,11 +300,17 @@ impl Checker {
             Direction::ToAgent => (&mut self.by_agent, &self.by_host),
         };
         // With --replay-user-messages the CLI echoes the host's own answers: no violation.
-        if !asked.0.contains_key(id) && other.0.contains_key(id) {
+        if !asked.made.contains_key(id) && other.made.contains_key(id) {
             return;
         }
         if let Some(rule) = asked.answered(id) {
-            self.violations.push(Violation { rule, line, subject: id.to_owned() });
+            self.broken(rule, line, id.to_owned());
+        }
+    }
+
+    fn broken(&mut self, rule: Rule, line: u64, subject: String) {
+        if self.violations.len() < REMEMBERED {
+            self.violations.push(Violation { rule, line, subject });
         }
     }
 
@@ -287,8 +321,15 @@ impl Checker {
             ContentBlock::McpToolUse(call) => call.id.as_str(),
             _ => None,
         };
-        if let Some(id) = id {
-            self.tool_calls.insert(id.to_owned());
+        if let Some(id) = id
+            && self.tool_calls.insert(id.to_owned())
+        {
+            self.calls_in_order.push_back(id.to_owned());
+            if self.calls_in_order.len() > REMEMBERED
+                && let Some(oldest) = self.calls_in_order.pop_front()
+            {
+                self.tool_calls.remove(&oldest);
+            }
         }
     }
 
@@ -298,8 +339,7 @@ impl Checker {
                 && let Some(id) = result.tool_use_id.as_str()
                 && !self.tool_calls.contains(id)
             {
-                let rule = Rule::ToolResultWithoutCall;
-                self.violations.push(Violation { rule, line, subject: id.to_owned() });
+                self.broken(Rule::ToolResultWithoutCall, line, id.to_owned());
             }
         }
     }

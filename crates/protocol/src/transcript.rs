@@ -49,6 +49,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::id::{SessionId, ToolUseId, Uuid};
 use crate::line::{Decoded, Direction, Line};
+use crate::lines::{ResultSubtype, TurnResult};
 use crate::message::ModelUsage;
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -132,14 +133,23 @@ impl Transcript {
             // A result of a new kind ends its turn all the same.
             Decoded::Unknown(message @ ToHost::Result(_)) => self.message_to_host(message),
             Decoded::Unknown(message) => {
-                self.unknown(
-                    Direction::ToHost,
-                    message.tag(),
-                    message.subtype(),
-                    message.to_json(),
-                );
+                let uuid = line.head().ok().and_then(|head| head.uuid);
+                if uuid.is_none_or(|uuid| self.seen.note(&uuid)) {
+                    let (kind, subtype) = (message.tag(), message.subtype());
+                    self.unknown(Direction::ToHost, kind, subtype, message.to_json());
+                }
             }
-            Decoded::Malformed(fault) => self.malformed(Direction::ToHost, fault.to_string(), line),
+            Decoded::Malformed(fault) => {
+                self.malformed(Direction::ToHost, fault.to_string(), line);
+                // It ends its turn all the same: the next result must not be taken for its.
+                if line.kind().is_ok_and(|kind| kind == "result") && self.turns.current().is_some()
+                {
+                    let subtype = ResultSubtype::ErrorDuringExecution;
+                    let error = format!("the result is malformed: {fault}");
+                    let result = TurnResult::new().subtype(subtype).is_error(true);
+                    self.result(&result.errors([Text::from(error)]));
+                }
+            }
         }
     }
 

@@ -5,6 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use duologue_protocol::{Line, TooLong};
 use serde_json::{Map, Value};
 
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// A first line longer than this is no header: nobody starts an agent with so many words.
+const LONGEST_HEADER: usize = 16 * 1024 * 1024;
+
 /// The first line of a tape.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -26,6 +31,10 @@ pub struct Header {
 impl Header {
     /// Reads a header; `None` if this is not one, and so the file is no tape.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        if line.len() > LONGEST_HEADER {
+            return None;
+        }
         let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else { return None };
         let format = fields.remove("tape")?.as_u64().unwrap_or(u64::MAX);
         let mut text = |name: &str| match fields.remove(name) {

@@ -21,18 +21,31 @@ pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
     let stdin = [PathBuf::from("-")];
     let files = if args.files.is_empty() { &stdin[..] } else { &args.files };
     let mut reports = Vec::new();
+    let mut unreadable = Vec::new();
     for file in files {
-        let report = check(file, args)?;
-        if !args.json {
-            human::print(&report, args.strict)?;
+        match check(file, args) {
+            Ok(report) => {
+                if !args.json {
+                    human::print(&report, args.strict)?;
+                }
+                reports.push(report);
+            }
+            // The others are checked all the same.
+            Err(error) => {
+                crate::report(&error);
+                unreadable.push((file.clone(), error));
+            }
         }
-        reports.push(report);
     }
     if args.json {
-        json::print(&reports, args.strict)?;
+        json::print(&reports, &unreadable, args.strict)?;
     }
     let understood = reports.iter().all(|report| report.is_understood(args.strict));
-    Ok(if understood { exit::OK } else { exit::NOT_UNDERSTOOD })
+    Ok(match (unreadable.is_empty(), understood) {
+        (false, _) => exit::UNREADABLE,
+        (true, true) => exit::OK,
+        (true, false) => exit::NOT_UNDERSTOOD,
+    })
 }
 
 fn check(path: &Path, args: &Check) -> anyhow::Result<Report> {

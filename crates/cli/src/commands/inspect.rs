@@ -12,7 +12,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use duologue_protocol::Direction;
-use duologue_protocol::transcript::{Event as Happened, Transcript};
+use duologue_protocol::transcript::{
+    Event as Happened, MalformedLine, ProcessNoted, StderrWritten, Transcript,
+};
 use duologue_tape::{Entry, Event, Header, Reader};
 
 use crate::args::Inspect;
@@ -25,18 +27,15 @@ trait Printer {
     fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()>;
     /// Something happened.
     fn event(&mut self, millis: Option<u64>, event: Happened) -> anyhow::Result<()>;
-    /// Something was done to the process, in words.
-    fn note(&mut self, millis: Option<u64>, note: &str) -> anyhow::Result<()>;
-    /// The agent wrote to stderr.
-    fn stderr(&mut self, millis: Option<u64>, line: &str) -> anyhow::Result<()>;
     /// There is nothing more.
     fn finish(&mut self) -> anyhow::Result<()>;
 }
 
 pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
+    let live = args.follow || args.file == Path::new("-");
     let mut printer: Box<dyn Printer> = match &args.html {
-        Some(path) => Box::new(html::Html::new(path)),
-        None if args.json => Box::new(json::Json::new(args.deltas, args.follow)),
+        Some(path) => Box::new(html::Html::new(path, &args.file)?),
+        None if args.json => Box::new(json::Json::new(args.deltas, live)),
         None => Box::new(timeline::Timeline::new(args.deltas, args.full)),
     };
     if args.follow && args.file != Path::new("-") {
@@ -50,6 +49,9 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
 fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::Result<()> {
     let context = || format!("could not read {}", args.file.display());
     let mut reader = Reader::new(input).direction(args.direction.into());
+    if let Some(bytes) = args.max_line {
+        reader = reader.max_line(bytes);
+    }
     printer.begin(&args.file, reader.header().with_context(context)?)?;
     let mut transcript = Transcript::new();
     let mut last = None;
@@ -60,7 +62,8 @@ fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::
     transcript.handle_end();
     drain(&mut transcript, last, printer)?;
     if let Some(torn) = reader.torn() {
-        printer.note(last, &format!("line {} of the tape was cut off", torn.line))?;
+        let reason = format!("line {} of the tape was cut off while it was written", torn.line);
+        printer.event(last, MalformedLine::new().reason(reason).into())?;
     }
     printer.finish()
 }
@@ -74,17 +77,23 @@ fn take(
         Event::ToHost(line) => transcript.handle_line(Direction::ToHost, line),
         Event::ToAgent(line) => transcript.handle_line(Direction::ToAgent, line),
         Event::Stderr(line) => {
-            printer.stderr(entry.millis, &String::from_utf8_lossy(line.raw()))?;
+            let text = String::from_utf8_lossy(line.raw()).into_owned();
+            printer.event(entry.millis, StderrWritten::new().text(text).into())?;
         }
-        Event::TooLong(too_long) => printer.note(entry.millis, &too_long.to_string())?,
-        Event::Note(note) => printer.note(entry.millis, note)?,
+        Event::TooLong(too_long) => {
+            let event = MalformedLine::new().reason(too_long.to_string());
+            printer.event(entry.millis, event.into())?;
+        }
+        Event::Note(note) => {
+            printer.event(entry.millis, ProcessNoted::new().text(note).into())?;
+        }
         Event::Exit(exit) => {
             let how = match (exit.code, exit.signal) {
                 (Some(code), _) => format!("exit code {code}"),
                 (None, Some(signal)) => format!("killed by signal {signal}"),
                 (None, None) => "ended".to_owned(),
             };
-            printer.note(entry.millis, &how)?;
+            printer.event(entry.millis, ProcessNoted::new().text(how).into())?;
         }
         _ => {}
     }

@@ -133,7 +133,9 @@ fn answers_are_read_as_what_their_request_is_answered_with() {
         "\n",
         r#"{"t":1,"dir":"out","line":"{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"r\",\"response\":{\"model\":\"m\",\"mood\":1}}}"}"#,
         "\n",
-        r#"{"t":2,"dir":"out","line":"{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"r\",\"response\":{\"model\":5}}}"}"#,
+        r#"{"t":2,"dir":"in","line":"{\"type\":\"control_request\",\"request_id\":\"s\",\"request\":{\"subtype\":\"set_model\"}}"}"#,
+        "\n",
+        r#"{"t":3,"dir":"out","line":"{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"s\",\"response\":{\"model\":5}}}"}"#,
         "\n",
     );
     let (code, report) = report(&[], tape);
@@ -195,6 +197,46 @@ fn several_files_are_one_object() {
     assert_eq!(all["understood"], false);
     assert_eq!(all["files"][0]["understood"], true);
     assert_eq!(all["files"][1]["understood"], false);
+}
+
+#[test]
+fn one_file_that_cannot_be_read_does_not_hide_the_others() {
+    let good = recording("2.1.325/01-plain-text.tape");
+    let args = [good.to_str().unwrap(), "no/such/file", good.to_str().unwrap()];
+    let output = duologue().args(["check", "--json"]).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let files = json(&output)["files"].clone();
+    assert_eq!(files.as_array().unwrap().len(), 3);
+    assert!(files[2]["error"].as_str().unwrap().contains("could not open"));
+    assert!(text(&output.stderr).contains("no/such/file"));
+}
+
+#[test]
+fn more_than_can_be_listed_is_still_counted() {
+    let blocks: String = (0..10_001)
+        .map(|number| {
+            let content = json!([{ "type": format!("odd{number}") }]);
+            let line = json!({ "type": "user", "message": { "role": "user", "content": content } });
+            format!("{}\n", json!({ "t": 0, "dir": "in", "line": line.to_string() }))
+        })
+        .collect();
+    let new = json!({ "t": 1, "dir": "out", "line": "{\"type\":\"brand_new_line\"}" });
+    let (code, report) = report(&[], &format!("{{\"tape\":1}}\n{blocks}{new}\n"));
+    assert_eq!(code, Some(1));
+    assert_eq!(report["not_listed"]["unknown"], 2);
+}
+
+#[test]
+fn one_direction_alone_breaks_no_rule() {
+    let answer = "{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"r\"}}\n";
+    assert_eq!(report(&["--strict", "--direction", "to-agent"], answer).0, Some(0));
+}
+
+#[test]
+fn a_byte_order_mark_before_a_tape_does_not_disturb() {
+    let tape = fs::read_to_string(recording("2.1.325/01-plain-text.tape")).unwrap();
+    let (code, report) = report(&[], &format!("\u{feff}{tape}"));
+    assert_eq!((code, report["format"].as_str()), (Some(0), Some("tape")));
 }
 
 #[test]

@@ -135,6 +135,63 @@ fn colours_only_where_they_are_wanted() {
 }
 
 #[test]
+fn a_terminal_is_not_commanded_from_outside() {
+    let evil = "\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\r\u{8}";
+    let lines = [
+        json!({ "type": "assistant", "message": { "content": [
+            { "type": "text", "text": evil },
+            { "type": "tool_use", "id": "t", "name": evil, "input": { "command": evil } },
+        ] } }),
+        json!({ "type": evil }),
+        json!({ "type": "result", "subtype": "success", "is_error": true, "result": evil }),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    for command in [&["inspect"][..], &["inspect", "--deltas", "--full"], &["check"]] {
+        // With colours, so that nothing is stripped on its way out.
+        let mut run = duologue();
+        run.env("CLICOLOR_FORCE", "1").args(command).write_stdin(lines.as_str());
+        let said = text(&run.output().unwrap().stdout);
+        for part in ["\u{1b}[2J", "\u{1b}]52", "\u{7}", "\r", "\u{8}"] {
+            assert!(!said.contains(part), "{command:?} let {part:?} through: {said:?}");
+        }
+        assert!(said.contains("␛[2J") || command == ["check"], "{said:?}");
+    }
+}
+
+#[test]
+fn what_was_too_long_or_torn_is_told_as_an_event() {
+    let lines = format!("{{\"type\":\"keep_alive\",\"x\":\"{}\"}}\n", "a".repeat(500));
+    let mut command = duologue();
+    let output = command.args(["inspect", "--json", "--max-line", "100"]).write_stdin(lines);
+    let events = text(&output.output().unwrap().stdout);
+    assert!(
+        events.contains("\"event\":\"malformed_line\"") && events.contains("more than the cap"),
+        "{events}"
+    );
+
+    let tape = "{\"tape\":1}\n{\"t\":1,\"dir\":\"err\",\"line\":\"oops\"}\n{\"t\":2,\"exit\":{\"code\":1}}\n{\"t\":3,\"no";
+    let output = duologue().args(["inspect", "--json"]).write_stdin(tape).output().unwrap();
+    let events = text(&output.stdout);
+    for part in ["\"event\":\"stderr\"", "\"event\":\"process\"", "was cut off"] {
+        assert!(events.contains(part), "{part}: {events}");
+    }
+}
+
+#[test]
+fn a_page_never_takes_the_place_of_its_tape() {
+    let folder = tempfile::tempdir().unwrap();
+    let tape = folder.path().join("talk.tape");
+    fs::copy(recording("2.1.325/01-plain-text.tape"), &tape).unwrap();
+    let before = fs::read(&tape).unwrap();
+    let output = duologue().arg("inspect").arg(&tape).arg("--html").arg(&tape).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("name another"));
+    assert_eq!(fs::read(&tape).unwrap(), before);
+    let output = duologue().arg("inspect").arg(&tape).args(["--html", "-"]).output().unwrap();
+    assert!(text(&output.stdout).starts_with("<!doctype html>"));
+}
+
+#[test]
 fn stdin_is_read_too() {
     let lines = "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}}\n";
     let output = duologue().args(["inspect", "--json", "-"]).write_stdin(lines).output().unwrap();

@@ -71,6 +71,12 @@ impl Agents {
         self.open.insert(id.to_owned(), state);
     }
 
+    /// The turn has ended: what its main agent called and never got back will not come.
+    pub(super) fn end_turn(&mut self) {
+        self.calls.retain(|_, call| call.by.is_some());
+        self.open.retain(|_, agent| agent.told || agent.parent.is_some());
+    }
+
     /// The agent that made this call.
     pub(super) fn caller(&self, tool_use_id: &str) -> Option<&ToolUseId> {
         self.calls.get(tool_use_id)?.by.as_ref()
@@ -133,6 +139,11 @@ impl Agents {
         let mut started = state.tell(agent)?;
         started.event.task_id = line.task_id.clone();
         Some(started)
+    }
+
+    /// Whether this sub-agent has ended.
+    pub(super) fn is_finished(&self, agent: &ToolUseId) -> bool {
+        self.finished.contains(agent.as_str())
     }
 
     /// Whether this call started a sub-agent that is at work.

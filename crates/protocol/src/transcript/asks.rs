@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::control::{AgentRequest, CanUseTool, ControlResponse, Response};
 use crate::hook::HookInput;
-use crate::id::RequestId;
+use crate::id::{RequestId, ToolUseId};
 use crate::json::{RawJson, RawObject};
 use crate::permission::PermissionResult;
 use crate::text::Text;
@@ -14,6 +14,7 @@ use crate::wire::{Field, Wire};
 use super::agents::PLAN;
 use super::body::*;
 use super::out::Out;
+use super::seen::Seen;
 
 /// The tool that asks the person.
 const QUESTION: &str = "AskUserQuestion";
@@ -29,38 +30,78 @@ pub(super) enum Ask {
     Other,
 }
 
-/// The open requests of the agent, by id.
+/// Something that waits for an answer, and the agent in which it was asked.
+#[derive(Debug)]
+pub(super) struct OpenAsk {
+    pub(super) ask: Ask,
+    pub(super) agent: Option<ToolUseId>,
+}
+
+/// The open requests of the agent.
 #[derive(Debug, Default)]
-pub(super) struct Asks(HashMap<String, Ask>);
+pub(super) struct Asks {
+    open: HashMap<String, OpenAsk>,
+    /// What was asked lately: a request may be delivered again, even after its answer.
+    seen: Seen,
+    /// The requests for permission, by the tool call they are about.
+    by_call: HashMap<String, String>,
+}
 
 impl Asks {
     /// The agent asks. False if it has asked before: a request may be delivered again.
-    pub(super) fn asked(&mut self, id: &str, request: &AgentRequest) -> bool {
+    ///
+    /// `answers_seen` says whether an answer could be seen: without one, only permissions are kept,
+    /// which the result of their tool settles.
+    pub(super) fn asked(
+        &mut self,
+        id: &str,
+        request: &AgentRequest,
+        agent: Option<&ToolUseId>,
+        answers_seen: bool,
+    ) -> bool {
+        if !self.seen.note(id) {
+            return false;
+        }
         let ask = match request {
             AgentRequest::CanUseTool(ask) => Ask::Permission(ask.clone()),
             AgentRequest::HookCallback(_) => Ask::Hook,
             AgentRequest::McpMessage(_) => Ask::Mcp,
             _ => Ask::Other,
         };
-        self.0.insert(id.to_owned(), ask).is_none()
+        if let Ask::Permission(ask) = &ask
+            && let Some(call) = ask.tool_use_id.as_str()
+        {
+            self.by_call.insert(call.to_owned(), id.to_owned());
+        }
+        if answers_seen || matches!(ask, Ask::Permission(_)) {
+            self.open.insert(id.to_owned(), OpenAsk { ask, agent: agent.cloned() });
+        }
+        true
     }
 
-    pub(super) fn take(&mut self, id: &str) -> Option<Ask> {
-        self.0.remove(id)
+    /// Nothing that was asked in the turn that has ended can still be answered.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+        self.by_call.clear();
+    }
+
+    pub(super) fn take(&mut self, id: &str) -> Option<OpenAsk> {
+        let open = self.open.remove(id)?;
+        if let Ask::Permission(ask) = &open.ask
+            && let Some(call) = ask.tool_use_id.as_str()
+        {
+            self.by_call.remove(call);
+        }
+        Some(open)
     }
 
     pub(super) fn contains(&self, id: &str) -> bool {
-        self.0.contains_key(id)
+        self.open.contains_key(id)
     }
 
     /// The open request for permission of that tool call.
     pub(super) fn permission_of(&self, tool_use_id: &str) -> Option<&str> {
-        self.0.iter().find_map(|(id, ask)| match ask {
-            Ask::Permission(ask) if ask.tool_use_id.as_str() == Some(tool_use_id) => {
-                Some(id.as_str())
-            }
-            _ => None,
-        })
+        self.by_call.get(tool_use_id).map(String::as_str)
     }
 }
 
@@ -105,9 +146,9 @@ pub(super) fn tell_asked(
 fn tell_permission(id: &Field<RequestId>, ask: &CanUseTool, plan: Option<Text>, out: &mut Out<'_>) {
     let mut event = PermissionAsked::new();
     event.request_id = id.clone();
-    event.tool_use_id = ask.tool_use_id.clone();
-    event.tool_name = ask.tool_name.clone();
-    event.input = ask.input.clone();
+    event.tool_use_id = ask.tool_use_id.clone().or_null();
+    event.tool_name = ask.tool_name.clone().or_null();
+    event.input = ask.input.clone().or_null();
     event.reason = ask.decision_reason.clone();
     event.suggestions = ask.permission_suggestions.clone();
     out.emit(event);

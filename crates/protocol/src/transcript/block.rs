@@ -62,10 +62,6 @@ impl Known {
         })
     }
 
-    pub(super) fn is_call(&self, id: Option<&str>) -> bool {
-        matches!(self, Self::Call(known) if known.as_deref() == id)
-    }
-
     pub(super) fn text(&self) -> Option<Text> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -136,8 +132,8 @@ impl Opening {
 
 fn tool_call(call: &ToolUseBlock) -> ToolCall {
     let mut event = ToolCall::new();
-    event.id = call.id.clone();
-    event.name = call.name.clone();
-    event.input = call.input.clone();
+    event.id = call.id.clone().or_null();
+    event.name = call.name.clone().or_null();
+    event.input = call.input.clone().or_null();
     event
 }

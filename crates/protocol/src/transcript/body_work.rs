@@ -211,4 +211,14 @@ events! {
         /// How it begins.
         excerpt: Text,
     }
+    /// Something was done to the agent's process.
+    ProcessNoted = "process" {
+        /// What, in words.
+        text: Text,
+    }
+    /// The agent wrote a line to stderr.
+    StderrWritten = "stderr" {
+        /// The line.
+        text: Text,
+    }
 }

@@ -169,6 +169,10 @@ event_union! {
         "unknown_line" => UnknownLine(Box<UnknownLine>),
         /// A line that is malformed.
         "malformed_line" => MalformedLine(Box<MalformedLine>),
+        /// Something was done to the agent's process. Not on the wire: a tape tells.
+        "process" => Process(Box<ProcessNoted>),
+        /// The agent wrote a line to stderr. Not on the wire: a tape tells.
+        "stderr" => Stderr(Box<StderrWritten>),
     }
 }
 
@@ -250,4 +254,6 @@ boxed! {
     SessionChanged => SessionChanged,
     UnknownLine => UnknownLine,
     MalformedLine => MalformedLine,
+    ProcessNoted => Process,
+    StderrWritten => Stderr,
 }

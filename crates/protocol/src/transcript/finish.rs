@@ -14,15 +14,32 @@ use super::agents::{Finished, Started};
 use super::body::*;
 use super::out::Out;
 
+/// How many prompts of a turn are named when another is merged into it.
+const MOST_MERGED: usize = 32;
+
 impl Transcript {
     pub(super) fn begin_turn(&mut self) {
         self.echoed = None;
+        if self.turns.is_new() {
+            self.leave_turn();
+        }
         let Some(turn) = self.turns.begin() else { return };
         turn.prompts = std::mem::take(&mut self.taken);
         let prompts = turn.prompts.clone();
         let mut event = TurnStarted::new().prompts(prompts);
         event.session_id = self.session.clone().into();
         self.out(None).emit(event);
+    }
+
+    /// Another turn begins while one has no result yet: nothing more comes of its messages.
+    fn leave_turn(&mut self) {
+        let Some(number) = self.turns.current() else { return };
+        let main = self.messages.of(None);
+        main.end_turn(&mut Out::new(&mut self.events, Some(number), None));
+        let texts = main.last_text();
+        if let Some(turn) = self.turns.running() {
+            turn.texts = Some(texts);
+        }
     }
 
     /// These prompts are taken: into the turn that runs, or into the next one.
@@ -51,17 +68,13 @@ impl Transcript {
         // A prompt without a name must still be seen to have been taken.
         let name = uuid.clone().unwrap_or_else(|| Uuid::from(""));
         let prompts = match self.turns.running() {
-            Some(turn) => {
-                turn.prompts.push(name);
-                turn.prompts.clone()
-            }
-            None => {
-                self.taken.push(name);
-                self.taken.clone()
-            }
+            Some(turn) => &mut turn.prompts,
+            None => &mut self.taken,
         };
+        prompts.push(name);
         if prompts.len() > 1 {
-            let mut event = PromptMerged::new().with(named(&prompts));
+            let with = named(prompts.get(..MOST_MERGED).unwrap_or(prompts));
+            let mut event = PromptMerged::new().with(with);
             event.uuid = uuid.into();
             self.out(None).emit(event);
         }
@@ -77,7 +90,8 @@ impl Transcript {
             self.take_prompt_by_order();
         }
         let current = self.turns.current();
-        let Some(mut turn) = self.turns.end(result) else { return };
+        let running_texts = self.messages.of(None).texts();
+        let Some(mut turn) = self.turns.end(result, &running_texts) else { return };
         // Prompts that were folded into the turn and never told of.
         for uuid in uuids {
             if let Some(prompt) = self.prompts.settle(uuid) {
@@ -87,19 +101,30 @@ impl Transcript {
                 out.emit(event);
                 turn.prompts.extend(prompt.uuid);
                 if turn.prompts.len() > 1 {
-                    let with = named(&turn.prompts);
+                    let with = named(turn.prompts.get(..MOST_MERGED).unwrap_or(&turn.prompts));
                     out.emit(PromptMerged::new().uuid(uuid.clone()).with(with));
                 }
             }
         }
+        // What sub-agents showed last is complete, too.
+        for agent in self.messages.agents() {
+            let turn = self.agents.turn(&agent).or(Some(turn.number));
+            let mut out = Out::new(&mut self.events, turn, Some(&agent));
+            self.messages.of(Some(&agent)).release(&mut out);
+        }
         let mut out = Out::new(&mut self.events, Some(turn.number), None);
         let main = self.messages.of(None);
         // A result that was held back says nothing about the turn that runs now.
-        let is_running = current == Some(turn.number);
-        if is_running {
+        let texts = if current == Some(turn.number) {
             main.end_turn(&mut out);
-        }
-        let texts = if is_running { main.last_text() } else { Vec::new() };
+            self.agents.end_turn();
+            if !self.host_seen {
+                self.asks.clear();
+            }
+            main.last_text()
+        } else {
+            turn.texts.take().unwrap_or_default()
+        };
         let event = self.turn_finished(result, &texts, turn.outcome(result), &turn.prompts);
         Out::new(&mut self.events, Some(turn.number), None).emit(event);
     }
@@ -123,23 +148,28 @@ impl Transcript {
         }
         let mut event = TurnFinished::new().outcome(outcome).text(text).text_differs(differs);
         event.is_error = Field::Value(result.is_error.is_true());
-        event.subtype = result.subtype.as_str().map(Text::from).into();
+        event.subtype = Field::from(result.subtype.as_str().map(Text::from)).or_null();
         event.result = result.result.clone();
         event.error = result.error_message().map(Text::from).into();
         event.terminal_reason = result.terminal_reason.as_str().map(Text::from).into();
-        event.cost_usd = self.turns.cost(result.total_cost_usd.value().copied()).into_number();
-        event.total_cost_usd = result.total_cost_usd;
-        event.usage = result.usage.clone();
+        let since = result.model_usage_since_last_result.value().map(|models| {
+            let costs = models.iter().filter_map(|(_, usage)| usage.cost_usd.as_f64());
+            costs.fold(0.0, |sum, cost| sum + cost)
+        });
+        let cost = self.turns.cost(result.total_cost_usd.value().copied(), since);
+        event.cost_usd = Field::from(cost.map(Number::from)).or_null();
+        event.total_cost_usd = result.total_cost_usd.or_null();
+        event.usage = result.usage.clone().or_null();
         event.models = self.models(result);
         event.agents = Field::Value(self.messages.take_usage());
-        event.num_turns = result.num_turns;
+        event.num_turns = result.num_turns.or_null();
         event.duration_ms = result.duration_ms;
         event.structured_output = result.structured_output.clone();
         event.permission_denials =
             Field::Value(Number::from(result.permission_denials.items().len() as u64));
         event.prompts = Field::Value(named(prompts));
         event.origin = result.origin.clone();
-        event.session_id = result.session_id.clone();
+        event.session_id = result.session_id.clone().or_null();
         event
     }
 
@@ -216,15 +246,4 @@ fn difference(now: &ModelUsage, before: Option<&ModelUsage>) -> ModelUsage {
     used.web_search_requests = since(now.web_search_requests, before.web_search_requests);
     used.cost_usd = since(now.cost_usd, before.cost_usd);
     used
-}
-
-/// An optional amount as a field.
-trait IntoNumber {
-    fn into_number(self) -> Field<Number>;
-}
-
-impl IntoNumber for Option<f64> {
-    fn into_number(self) -> Field<Number> {
-        self.map(Number::from).into()
-    }
 }

@@ -1,6 +1,6 @@
 //! Line by line: what each means for the conversation.
 
-use crate::content::{Content, ContentBlock, ToolResultBlock};
+use crate::content::{ContentBlock, ToolResultBlock};
 use crate::control::{
     AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
 };
@@ -17,8 +17,9 @@ use super::event::Event;
 use super::out::Out;
 use super::{HostAsk, Transcript};
 
-/// How the marker of an interrupt begins.
-const INTERRUPTED: &str = "[Request interrupted by user";
+/// The markers of an interrupt.
+const INTERRUPTED: [&str; 2] =
+    ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 /// How the output of a local command begins.
 const LOCAL_COMMAND: &str = "<local-command-std";
 
@@ -43,8 +44,8 @@ impl Transcript {
                 else {
                     return;
                 };
-                if self.asks.asked(id.as_str(), request) {
-                    let agent = self.agent_of_request(request);
+                let agent = self.agent_of_request(request);
+                if self.asks.asked(id.as_str(), request, agent.as_ref(), self.host_seen) {
                     let plan = match request {
                         AgentRequest::CanUseTool(ask) => self.agents.plan(ask.tool_use_id.as_str()),
                         _ => None,
@@ -55,9 +56,11 @@ impl Transcript {
             ToHost::ControlResponse(response) => self.answer_to_host(response),
             ToHost::ControlCancelRequest(cancel) => {
                 if let Some(id) = cancel.request_id.value()
-                    && let Some(Ask::Permission(_)) = self.asks.take(id.as_str())
+                    && let Some(open) = self.asks.take(id.as_str())
+                    && matches!(open.ask, Ask::Permission(_))
                 {
-                    self.out(None).emit(PermissionWithdrawn::new().request_id(id.clone()));
+                    let event = PermissionWithdrawn::new().request_id(id.clone());
+                    self.out(open.agent.as_ref()).emit(event);
                 }
             }
             ToHost::CommandLifecycle(line) => self.command_lifecycle(line),
@@ -202,7 +205,22 @@ impl Transcript {
         for event in self.events.iter().skip(before) {
             if let Event::ToolCall(call) = event {
                 self.agents.called(call, agent, turn);
+                // Whoever numbers calls anew in every turn has results of the same name.
+                if let Some(id) = call.id.as_str() {
+                    self.results.forget(id);
+                }
             }
+        }
+        self.end_if_finished(agent);
+    }
+
+    /// A line of a sub-agent that has ended must not make it stay.
+    fn end_if_finished(&mut self, agent: Option<&ToolUseId>) {
+        if let Some(agent) = agent
+            && self.agents.is_finished(agent)
+        {
+            let turn = self.turns.current();
+            self.messages.of(Some(agent)).end(&mut Out::new(&mut self.events, turn, Some(agent)));
         }
     }
 
@@ -223,9 +241,11 @@ impl Transcript {
                 self.tool_result(result, line);
             }
         }
-        if !has_result {
-            self.user_text(line, content);
+        let text = content.text();
+        if !has_result || !text.is_empty() {
+            self.user_text(line, Text::from(text));
         }
+        self.end_if_finished(agent);
     }
 
     fn tool_result(&mut self, result: &ToolResultBlock, line: &User) {
@@ -235,16 +255,13 @@ impl Transcript {
             if !self.results.note(id) {
                 return;
             }
-            self.agents.returned(id);
             self.infer_permission(id, line);
+            self.agents.returned(id);
         }
         let mut event = ToolResult::new();
-        event.tool_use_id = result.tool_use_id.clone();
+        event.tool_use_id = result.tool_use_id.clone().or_null();
         event.is_error = Field::Value(result.is_error.is_true());
-        event.content = match &result.content {
-            Field::Absent => Field::Null,
-            content => content.clone(),
-        };
+        event.content = result.content.clone().or_null();
         event.structured = line.tool_use_result.clone();
         self.out(agent).emit(event);
         if let Some(id) = result.tool_use_id.value()
@@ -254,33 +271,33 @@ impl Transcript {
         }
     }
 
-    /// Where only stdout is seen, the result of a tool may tell how the permission was decided.
+    /// A tool that has its result is no longer asked about. Where only stdout is seen, the result may
+    /// tell how the permission was decided.
     fn infer_permission(&mut self, tool_use_id: &str, line: &User) {
-        if self.host_seen {
-            return;
-        }
+        let Some(request) = self.asks.permission_of(tool_use_id).map(str::to_owned) else { return };
+        let agent = self.asks.take(&request).and_then(|open| open.agent);
         let meta = line
             .tool_result_meta
             .items()
             .iter()
             .find(|meta| meta.id.as_str() == Some(tool_use_id))
             .and_then(|meta| meta.permission_decision.value());
-        let Some(request) = self.asks.permission_of(tool_use_id).map(str::to_owned) else { return };
         let behavior = match meta.and_then(|decision| decision.decision.as_str()) {
             Some("accept") => "allow",
             Some("reject") => "deny",
             _ => return,
         };
-        self.asks.take(&request);
+        if self.host_seen {
+            return;
+        }
         let event =
             PermissionResolved::new().request_id(RequestId::from(request)).behavior(behavior);
-        self.out(None).emit(event);
+        self.out(agent.as_ref()).emit(event);
     }
 
-    fn user_text(&mut self, line: &User, content: &Content) {
+    fn user_text(&mut self, line: &User, text: Text) {
         let agent = line.parent_tool_use_id.value();
-        let text = Text::from(content.text());
-        if text.starts_with(INTERRUPTED) {
+        if INTERRUPTED.contains(&text.as_str()) && !line.is_replay.is_true() {
             if agent.is_none() {
                 self.turns.interrupt_marked();
             }
@@ -361,11 +378,13 @@ impl Transcript {
 
     fn answer_to_host(&mut self, response: &ControlResponse) {
         let Some(id) = response.request_id() else { return };
-        // With --replay-user-messages the agent shows the host's own answers.
-        if self.asks.contains(id.as_str()) {
-            return self.answer_to_agent(response);
-        }
-        let Some(ask) = self.host_asks.remove(id.as_str()) else { return };
+        let Some(ask) = self.host_asks.remove(id.as_str()) else {
+            // With --replay-user-messages the agent shows the host's own answers.
+            if self.asks.contains(id.as_str()) {
+                self.answer_to_agent(response);
+            }
+            return;
+        };
         let mut event = ControlAnswered::new().request_id(id.clone()).subtype(ask.subtype.clone());
         match response.response.value() {
             Some(Response::Error(failure)) => event.error = failure.error.clone(),
@@ -388,11 +407,7 @@ impl Transcript {
 
     fn answer_to_agent(&mut self, response: &ControlResponse) {
         let Some(id) = response.request_id() else { return };
-        let Some(ask) = self.asks.take(id.as_str()) else { return };
-        let agent = match &ask {
-            Ask::Permission(ask) => self.agent_of_call(ask.tool_use_id.as_str()),
-            _ => None,
-        };
-        tell_answered(&ask, response, &mut self.out(agent.as_ref()));
+        let Some(open) = self.asks.take(id.as_str()) else { return };
+        tell_answered(&open.ask, response, &mut self.out(open.agent.as_ref()));
     }
 }

@@ -17,6 +17,7 @@ use crate::wire::Field;
 use super::block::{Known, Opening};
 use super::body::AgentUsage;
 use super::out::{MessageRef, Out};
+use super::seen::Seen;
 use super::streaming::Streaming;
 
 /// How many messages of one agent are remembered. Their lines hardly interleave.
@@ -38,10 +39,13 @@ pub(super) struct AgentMessages {
     recent: VecDeque<MessageState>,
     pub(super) streaming: Streaming,
     usage: Tokens,
+    /// The tool calls of this turn: each is told once, whatever message it is shown in.
+    calls: Seen,
     ended: bool,
-    /// The texts of the message that came last.
+    /// The message that a line came of last.
+    last: Option<Key>,
+    /// Its texts, once the turn has ended.
     last_text: Vec<Text>,
-    last_text_of: Option<Key>,
 }
 
 #[derive(Debug)]
@@ -126,7 +130,10 @@ impl AgentMessages {
         };
         for (index, block) in fresh.iter().enumerate() {
             let is_last = index + 1 == fresh.len() && blocks.len() > 1;
-            if state.knows_call(block) {
+            if let ContentBlock::ToolUse(call) = block
+                && let Some(id) = call.id.as_str()
+                && !self.calls.note(id)
+            {
                 continue;
             }
             state.release(out);
@@ -139,7 +146,9 @@ impl AgentMessages {
             }
             self.streaming.finished(block);
         }
-        self.remember_text(at);
+        if self.last.as_ref() != Some(&state.key) {
+            self.last = Some(state.key.clone());
+        }
     }
 
     /// Something else happened in this agent: what was held back is complete.
@@ -159,8 +168,10 @@ impl AgentMessages {
     pub(super) fn end_turn(&mut self, out: &mut Out<'_>) {
         self.release(out);
         self.streaming.abandon(out);
+        self.last_text = self.texts();
+        self.last = None;
         self.recent.clear();
-        self.last_text_of = None;
+        self.calls = Seen::default();
     }
 
     /// The agent has ended.
@@ -176,7 +187,15 @@ impl AgentMessages {
         }
     }
 
-    /// The text of the last message.
+    /// The texts of the message that a line came of last.
+    pub(super) fn texts(&self) -> Vec<Text> {
+        match self.recent.iter().find(|state| Some(&state.key) == self.last.as_ref()) {
+            Some(state) => state.blocks.iter().filter_map(Known::text).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The text of the last message of the turn that has ended.
     pub(super) fn last_text(&mut self) -> Vec<Text> {
         std::mem::take(&mut self.last_text)
     }
@@ -193,14 +212,6 @@ impl AgentMessages {
             MessageState { key, id, blocks: Vec::new(), held: None, usage: Tokens::default() };
         self.recent.push_back(state);
         self.recent.len() - 1
-    }
-
-    fn remember_text(&mut self, at: usize) {
-        let Some(state) = self.recent.get(at) else { return };
-        if self.last_text_of.as_ref() != Some(&state.key) {
-            self.last_text_of = Some(state.key.clone());
-        }
-        self.last_text = state.blocks.iter().filter_map(Known::text).collect();
     }
 }
 
@@ -222,11 +233,6 @@ impl MessageState {
                 _ => added.emit(&self.id, out),
             }
         }
-    }
-
-    fn knows_call(&self, block: &ContentBlock) -> bool {
-        let ContentBlock::ToolUse(call) = block else { return false };
-        call.id.value().is_some() && self.blocks.iter().any(|known| known.is_call(call.id.as_str()))
     }
 
     fn release(&mut self, out: &mut Out<'_>) {

@@ -30,6 +30,11 @@ impl Seen {
         true
     }
 
+    /// The same uuid would be new again.
+    pub(super) fn forget(&mut self, uuid: &str) {
+        self.set.remove(&key(uuid));
+    }
+
     pub(super) fn contains(&self, uuid: &str) -> bool {
         self.set.contains(&key(uuid))
     }
@@ -70,7 +75,7 @@ fn parse(text: &str) -> Option<u128> {
     Some(value)
 }
 
-/// The keys are random already: folding their halves is hash enough.
+/// A quick hash for keys that are nearly random already.
 #[derive(Debug, Default)]
 pub(super) struct Folded(u64);
 
@@ -88,6 +93,8 @@ impl Hasher for Folded {
     fn write_u128(&mut self, value: u128) {
         #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
         let halves = ((value >> 64) as u64, value as u64);
-        self.0 = halves.0 ^ halves.1.rotate_left(32);
+        // Uuids that only count up must not fall into one place: every bit reaches every other.
+        let mixed = (halves.0 ^ halves.1.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 32);
     }
 }

@@ -1,6 +1,6 @@
 //! [`Streaming`]: the message that is being written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::content::ContentBlock;
 use crate::id::{MessageId, ToolUseId};
@@ -16,6 +16,8 @@ use super::out::{MessageRef, Out};
 pub(super) struct Streaming {
     message: MessageRef,
     open: BTreeMap<u64, OpenBlock>,
+    /// Where the open tool calls stand.
+    calls: HashMap<ToolUseId, u64>,
 }
 
 /// A block of which pieces have come, but not the whole.
@@ -23,7 +25,8 @@ pub(super) struct Streaming {
 struct OpenBlock {
     kind: Text,
     id: Option<ToolUseId>,
-    pieces: Vec<Text>,
+    /// What has come of it: a copy, as each piece would keep its whole line.
+    text: String,
 }
 
 impl Streaming {
@@ -65,11 +68,13 @@ impl Streaming {
 
     /// A finished block came: it is open no longer.
     pub(super) fn finished(&mut self, block: &ContentBlock) {
-        let is_it = |open: &OpenBlock| match block {
-            ContentBlock::ToolUse(call) => open.id.as_ref() == call.id.value(),
-            other => open.kind == other.tag(),
+        let found = match block {
+            ContentBlock::ToolUse(call) => call.id.value().and_then(|id| self.calls.remove(id)),
+            other => {
+                let mut open = self.open.iter();
+                open.find(|(_, open)| open.kind == other.tag()).map(|(index, _)| *index)
+            }
         };
-        let found = self.open.iter().find(|(_, open)| is_it(open)).map(|(index, _)| *index);
         if let Some(index) = found {
             self.open.remove(&index);
         }
@@ -93,11 +98,13 @@ impl Streaming {
 
     fn abandon_from(&mut self, first: u64, out: &mut Out<'_>) {
         for block in self.open.split_off(&first).into_values() {
-            let text: String = block.pieces.iter().map(|piece| piece.as_str()).collect();
-            if text.is_empty() && block.id.is_none() {
+            if let Some(id) = &block.id {
+                self.calls.remove(id);
+            }
+            if block.text.is_empty() && block.id.is_none() {
                 continue;
             }
-            let mut event = BlockAbandoned::new().kind(block.kind).text(text);
+            let mut event = BlockAbandoned::new().kind(block.kind).text(block.text);
             event.id = block.id.into();
             out.emit_in(&self.message, event);
         }
@@ -116,6 +123,9 @@ impl Streaming {
         let mut open = OpenBlock { kind: block.tag().into(), ..OpenBlock::default() };
         if let ContentBlock::ToolUse(call) = block {
             open.id = call.id.value().cloned();
+            if let Some(id) = call.id.value() {
+                self.calls.insert(id.clone(), index);
+            }
             let mut event = ToolCallStarted::new();
             event.id = call.id.clone();
             event.name = call.name.clone();
@@ -131,13 +141,13 @@ impl Streaming {
     }
 
     fn delta(&mut self, index: u64, delta: &Delta, out: &mut Out<'_>) {
-        let Self { message, open } = self;
+        let Self { message, open, .. } = self;
         let mut keep = |kind: &'static str, piece: &Text| {
             let block = open.entry(index).or_default();
             if block.kind.is_empty() {
                 block.kind = Text::from_static(kind);
             }
-            block.pieces.push(piece.clone());
+            block.text.push_str(piece);
             block.id.clone()
         };
         match delta {

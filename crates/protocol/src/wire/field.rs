@@ -56,6 +56,15 @@ impl<T> Field<T> {
         }
     }
 
+    /// The same field; null if it was absent.
+    #[must_use]
+    pub fn or_null(self) -> Self {
+        match self {
+            Self::Absent => Self::Null,
+            there => there,
+        }
+    }
+
     /// Whether the key is not there.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)

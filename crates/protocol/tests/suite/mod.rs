@@ -1,6 +1,8 @@
 mod constructors;
+mod conversations;
 mod events;
 mod framing;
+mod host_link;
 mod hostile;
 mod launch;
 mod launch_refusals;

@@ -5,10 +5,13 @@ use std::io::Write;
 use duologue_protocol::Direction;
 use owo_colors::OwoColorize as _;
 
-use super::report::{AtPath, Counted, Kind, Report};
+use super::report::{AtPath, Counted, Kind, MOST_LISTED, Report};
+use crate::visible::visible;
 
 /// How many of a kind are shown; `--json` has them all.
 const SHOWN: usize = 20;
+/// How many kinds of messages are shown: there are some two hundred.
+const KINDS: usize = 300;
 
 pub(crate) fn print(report: &Report, strict: bool) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
@@ -55,8 +58,10 @@ fn kinds(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
             continue;
         }
         writeln!(out, "\n  {}", format_args!("{lines} {} {words}", plural(lines, "line")).bold())?;
-        for (kind, count) in report.kinds.iter().filter(|(kind, _)| kind.direction == way) {
-            writeln!(out, "  {count:>7}  {}", kind.name())?;
+        for (kind, count) in
+            report.kinds.iter().filter(|(kind, _)| kind.direction == way).take(KINDS)
+        {
+            writeln!(out, "  {count:>7}  {}", visible(&kind.name()))?;
         }
     }
     if report.lines_of_stderr > 0 {
@@ -92,7 +97,8 @@ fn malformed(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
             Direction::ToAgent => " of the host",
         };
         let (number, offset) = (line.line, line.offset);
-        writeln!(out, "           line {number} (from byte {offset}){who}: {}", line.reason)?;
+        let reason = visible(&line.reason);
+        writeln!(out, "           line {number} (from byte {offset}){who}: {reason}")?;
     }
     more(out, usize::try_from(total).unwrap_or(usize::MAX), 0)
 }
@@ -129,7 +135,7 @@ fn violations(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
     }
     heading(out, total as u64, "broken rule", "broken rules", false)?;
     for violation in report.violations.iter().take(SHOWN) {
-        writeln!(out, "           {violation}")?;
+        writeln!(out, "           {}", visible(&violation.to_string()))?;
     }
     more(out, total, 0)
 }
@@ -153,7 +159,7 @@ fn heading(
 fn more(out: &mut impl Write, listed: usize, uncounted: u64) -> anyhow::Result<()> {
     let hidden = listed.saturating_sub(SHOWN) as u64 + uncounted;
     if hidden > 0 {
-        writeln!(out, "           and {hidden} more; --json lists them")?;
+        writeln!(out, "           and {hidden} more; --json lists up to {MOST_LISTED}")?;
     }
     Ok(())
 }
@@ -179,11 +185,12 @@ fn place(kind: &Kind, path: &str) -> String {
         Direction::ToHost => "",
         Direction::ToAgent => " of the host",
     };
-    if path.is_empty() {
+    let place = if path.is_empty() {
         format!("{}{way}", kind.name())
     } else {
         format!("{}: {path}{way}", kind.name())
-    }
+    };
+    visible(&place).into_owned()
 }
 
 fn plural(count: u64, word: &str) -> String {

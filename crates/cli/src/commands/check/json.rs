@@ -1,14 +1,23 @@
 //! A report as one JSON object.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::report::{AtPath, Counted, Kind, Report};
 
-pub(crate) fn print(reports: &[Report], strict: bool) -> anyhow::Result<()> {
-    let understood = reports.iter().all(|report| report.is_understood(strict));
-    let files: Vec<Value> = reports.iter().map(|report| file(report, strict)).collect();
+pub(crate) fn print(
+    reports: &[Report],
+    unreadable: &[(PathBuf, anyhow::Error)],
+    strict: bool,
+) -> anyhow::Result<()> {
+    let understood =
+        unreadable.is_empty() && reports.iter().all(|report| report.is_understood(strict));
+    let mut files: Vec<Value> = reports.iter().map(|report| file(report, strict)).collect();
+    files.extend(unreadable.iter().map(|(path, error)| {
+        json!({ "path": path.to_string_lossy(), "understood": false, "error": format!("{error:#}") })
+    }));
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", json!({ "understood": understood, "strict": strict, "files": files }))?;
     Ok(())
@@ -51,6 +60,13 @@ fn file(report: &Report, strict: bool) -> Value {
             "reason": malformed.reason,
         })).collect::<Vec<_>>(),
         "malformed_count": report.malformed.total,
+        "not_listed": {
+            "messages": report.kinds.more,
+            "unknown": report.unknown_tags.more,
+            "unknown_fields": report.unknown_fields.more,
+            "unknown_words": report.unknown_words.more,
+            "legacy": report.legacy.more,
+        },
         "violations": report.violations.iter().map(|violation| json!({
             "rule": violation.rule.name(),
             "line": violation.line,

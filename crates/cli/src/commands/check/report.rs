@@ -19,8 +19,10 @@ pub(crate) struct Report {
     pub(crate) lines_to_agent: u64,
     pub(crate) lines_of_stderr: u64,
     /// How many messages of each kind there are.
-    pub(crate) kinds: BTreeMap<Kind, u64>,
+    pub(crate) kinds: Counted<Kind>,
     pub(crate) unknown_tags: Counted<UnknownTag>,
+    /// Those that are no mere warning.
+    pub(crate) serious_tags: u64,
     pub(crate) unknown_fields: Counted<AtPath>,
     pub(crate) unknown_words: Counted<UnknownWord>,
     pub(crate) legacy: Counted<AtPath>,
@@ -33,16 +35,11 @@ pub(crate) struct Report {
 impl Report {
     /// Whether the exit code is 0 as far as this file is concerned.
     pub(crate) fn is_understood(&self, strict: bool) -> bool {
-        self.malformed_to_host == 0 && self.serious_tags() == 0 && (!strict || self.warnings() == 0)
-    }
-
-    /// Unknown types and subtypes that are no mere warning.
-    pub(crate) fn serious_tags(&self) -> u64 {
-        self.unknown_tags.iter().filter(|(tag, _)| tag.is_serious()).map(|(_, count)| count).sum()
+        self.malformed_to_host == 0 && self.serious_tags == 0 && (!strict || self.warnings() == 0)
     }
 
     pub(crate) fn warnings(&self) -> u64 {
-        let tags = self.unknown_tags.total() - self.serious_tags();
+        let tags = self.unknown_tags.total() - self.serious_tags;
         let malformed_to_agent = self.malformed.total - self.malformed_to_host;
         tags + malformed_to_agent + self.unknown_fields.total() + self.violations.len() as u64
     }
@@ -81,7 +78,7 @@ pub(crate) struct UnknownTag {
 
 impl UnknownTag {
     /// What the host puts into its own lines is its own business.
-    fn is_serious(&self) -> bool {
+    pub(crate) fn is_serious(&self) -> bool {
         self.is_line || self.message.direction == Direction::ToHost
     }
 }

@@ -99,7 +99,7 @@ impl Tally {
             }
         };
         let kind = message.kind(direction);
-        *self.report.kinds.entry(kind.clone()).or_default() += 1;
+        self.report.kinds.add(kind.clone());
         let is_line = matches!(decoded, Decoded::Unknown(_));
         if message.is_legacy() {
             self.report.legacy.add(AtPath { message: kind.clone(), path: String::new() });
@@ -121,13 +121,13 @@ impl Tally {
             Finding::Legacy => self.report.legacy.add(AtPath { message, path }),
             Finding::UnknownTag { name, tag } => {
                 let (name, tag) = ((*name).to_owned(), tag.as_str().to_owned());
-                self.report.unknown_tags.add(UnknownTag { message, path, name, tag, is_line });
+                self.unknown_tag(UnknownTag { message, path, name, tag, is_line });
             }
             // The subtype of a result is a word, and as much a subtype as any other.
             Finding::UnknownWord(word) if is_line && path == "subtype" => {
                 let (name, tag) = (path, word.as_str().to_owned());
                 let path = String::new();
-                self.report.unknown_tags.add(UnknownTag { message, path, name, tag, is_line });
+                self.unknown_tag(UnknownTag { message, path, name, tag, is_line });
             }
             Finding::UnknownWord(word) => {
                 let at = AtPath { message, path };
@@ -135,6 +135,11 @@ impl Tally {
             }
             _ => {}
         }
+    }
+
+    fn unknown_tag(&mut self, tag: UnknownTag) {
+        self.report.serious_tags += u64::from(tag.is_serious());
+        self.report.unknown_tags.add(tag);
     }
 
     fn remember(&mut self, by: Direction, id: Option<&str>, subtype: Option<&str>) {
@@ -148,8 +153,8 @@ impl Tally {
         let Some(Response::Success(success)) = response.response.value() else { return };
         let Some(id) = success.request_id.as_str() else { return };
         let asked_by = way.reversed();
-        // It stays known after its first answer: some CLIs answer twice.
-        let Some(subtype) = self.requests.get(&(asked_by, id.to_owned())).cloned() else { return };
+        // A second answer, which some CLIs give, is not looked into.
+        let Some(subtype) = self.requests.remove(&(asked_by, id.to_owned())) else { return };
         let kind = Kind {
             direction: way,
             kind: "control_response".to_owned(),

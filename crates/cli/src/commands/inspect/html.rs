@@ -1,7 +1,7 @@
 //! One HTML page that needs no network.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -26,13 +26,23 @@ pub(super) struct Html {
 }
 
 impl Html {
-    pub(super) fn new(path: &Path) -> Self {
-        Self {
+    /// A page at this path, or on stdout for `-`; never in place of what it tells about.
+    pub(super) fn new(path: &Path, input: &Path) -> anyhow::Result<Self> {
+        let same = match (path.canonicalize(), input.canonicalize()) {
+            (Ok(path), Ok(input)) => path == input,
+            _ => false,
+        };
+        anyhow::ensure!(
+            !same,
+            "{} is the file to inspect; name another for the page",
+            path.display()
+        );
+        Ok(Self {
             path: path.to_owned(),
             title: String::new(),
             about: String::new(),
             events: String::new(),
-        }
+        })
     }
 
     fn push(&mut self, json: &str) {
@@ -62,19 +72,13 @@ impl Printer for Html {
         Ok(())
     }
 
-    fn note(&mut self, millis: Option<u64>, note: &str) -> anyhow::Result<()> {
-        self.push(&json!({ "event": "process", "text": note, "t": millis }).to_string());
-        Ok(())
-    }
-
-    fn stderr(&mut self, millis: Option<u64>, line: &str) -> anyhow::Result<()> {
-        self.push(&json!({ "event": "stderr", "text": line, "t": millis }).to_string());
-        Ok(())
-    }
-
     fn finish(&mut self) -> anyhow::Result<()> {
         let context = || format!("could not write {}", self.path.display());
-        let mut out = BufWriter::new(File::create(&self.path).with_context(context)?);
+        let mut out: Box<dyn Write> = if self.path == Path::new("-") {
+            Box::new(BufWriter::new(std::io::stdout()))
+        } else {
+            Box::new(BufWriter::new(File::create(&self.path).with_context(context)?))
+        };
         let about = json!({ "title": self.title, "about": self.about.trim_end() }).to_string();
         let mut rest = PAGE;
         for (mark, text) in [

@@ -47,14 +47,6 @@ impl Printer for Json {
         Ok(())
     }
 
-    fn note(&mut self, _: Option<u64>, _: &str) -> anyhow::Result<()> {
-        Ok(())
-    }
-
-    fn stderr(&mut self, _: Option<u64>, _: &str) -> anyhow::Result<()> {
-        Ok(())
-    }
-
     fn finish(&mut self) -> anyhow::Result<()> {
         Ok(self.out.flush()?)
     }

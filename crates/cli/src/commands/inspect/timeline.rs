@@ -13,6 +13,7 @@ use owo_colors::OwoColorize as _;
 use super::Printer;
 use super::summary::{Summary, coloured};
 use super::words;
+use crate::visible::visible;
 
 /// How wide lines are where nobody looks.
 const WIDTH_OF_A_PIPE: usize = 120;
@@ -63,8 +64,13 @@ impl Timeline {
         }
     }
 
-    /// One entry: a time, a name, a text that may have several lines.
+    /// One entry: a time, a name, a text from outside that may have several lines.
     fn row(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
+        self.print(at, name, &visible(text))
+    }
+
+    /// The same, for a text that has colours of ours.
+    fn print(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
         self.end_stream()?;
         let time = at.millis.map(words::span).unwrap_or_default();
         let bars = &at.bars;
@@ -90,7 +96,11 @@ impl Timeline {
         }
         let rest = lines.count();
         if rest > 0 {
-            writeln!(self.out, "{indent}{}", format!("… {rest} more lines").dimmed())?;
+            writeln!(
+                self.out,
+                "{indent}{}",
+                format!("… {rest} more {}", if rest == 1 { "line" } else { "lines" }).dimmed()
+            )?;
         }
         Ok(())
     }
@@ -140,18 +150,18 @@ impl Timeline {
         if outcome == Outcome::Error
             && let Some(error) = event.error.as_str()
         {
-            line = format!("{line}\n{}", error.red());
+            line = format!("{line}\n{}", visible(error).red());
         }
         if event.text_differs.is_true() {
             line = format!("{line}\n{}", "the result says something else than the answer".yellow());
         }
-        self.row(at, "turn end", &line)
+        self.print(at, "turn end", &line)
     }
 
     fn show(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
         match event {
-            Event::TextDelta(event) => return self.delta(at, "text", text(&event.text)),
-            Event::ThinkingDelta(event) => return self.delta(at, "thinking", text(&event.text)),
+            Event::TextDelta(event) => self.delta(at, "text", text(&event.text)),
+            Event::ThinkingDelta(event) => self.delta(at, "thinking", text(&event.text)),
             Event::Text(event) => {
                 let name = if event.aborted.is_true() { "text ✗" } else { "text" };
                 self.row(at, &name.green().to_string(), text(&event.text))
@@ -162,7 +172,7 @@ impl Timeline {
             Event::ToolCall(call) => {
                 self.summary.called();
                 let name = call.name.as_str().unwrap_or("tool").to_owned();
-                self.row(at, &name.blue().bold().to_string(), &words::call(call))
+                self.row(at, &visible(&name).blue().bold().to_string(), &words::call(call))
             }
             Event::ToolResult(result) => {
                 let name = if result.is_error.is_true() {
@@ -223,7 +233,7 @@ impl Timeline {
             write!(self.out, "{time:>TIME$}  {}{:<NAME$}", bars.dimmed(), name.dimmed())?;
             self.streaming = true;
         }
-        write!(self.out, "{}", text.dimmed())?;
+        write!(self.out, "{}", visible(text).dimmed())?;
         self.out.flush()?;
         Ok(())
     }
@@ -381,6 +391,8 @@ impl Timeline {
             Event::MalformedLine(line) => {
                 self.row(at, &"malformed".red().to_string(), text(&line.reason))
             }
+            Event::Process(note) => self.row(at, &"process".dimmed().to_string(), text(&note.text)),
+            Event::Stderr(line) => self.row(at, &"stderr".dimmed().to_string(), text(&line.text)),
             // Seen elsewhere: in the request, the prompt, the finished block.
             _ => Ok(()),
         }
@@ -392,13 +404,6 @@ struct At {
     millis: Option<u64>,
     /// What stands before the rows of its agent.
     bars: String,
-}
-
-impl At {
-    /// Outside of any agent.
-    const fn process(millis: Option<u64>) -> Self {
-        Self { millis, bars: String::new() }
-    }
 }
 
 fn text(field: &Field<Text>) -> &str {
@@ -428,14 +433,6 @@ impl Printer for Timeline {
         let agent = event.agent().and_then(|agent| self.agents.get(agent.as_str()));
         let bars = agent.map_or_else(String::new, |agent| agent.bars.clone());
         self.show(&At { millis, bars }, &event)
-    }
-
-    fn note(&mut self, millis: Option<u64>, note: &str) -> anyhow::Result<()> {
-        self.row(&At::process(millis), &"process".dimmed().to_string(), note)
-    }
-
-    fn stderr(&mut self, millis: Option<u64>, line: &str) -> anyhow::Result<()> {
-        self.row(&At::process(millis), &"stderr".dimmed().to_string(), line)
     }
 
     fn finish(&mut self) -> anyhow::Result<()> {

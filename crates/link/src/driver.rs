@@ -1,0 +1,255 @@
+//! [`Driver`]: the one loop that reads, routes and writes.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use duologue_protocol::control::Success;
+use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
+use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use crate::inbox::{Deliver, Inbox, InboxError, Item, inbox};
+use crate::link::{Ask, Asks, Command, Link, Request};
+use crate::options::Options;
+
+/// How much is read at once: task switches cost as much as parsing.
+const CHUNK: usize = 256 * 1024;
+
+/// How many commands may wait for the driver. Senders wait beyond that.
+const COMMANDS: usize = 64;
+
+/// How many open questions of the agent may wait for somebody to serve them. It asks for a handful
+/// at a time; beyond this, nobody is serving, and the agent is told so.
+const ASKS: usize = 1024;
+
+/// How many lines may wait for the writer beside those the machine holds.
+const WRITES: usize = 16;
+
+/// The host's end of a conversation over these two ends of a pipe.
+///
+/// Nothing happens until the [`Driver`] runs.
+pub fn connect<R, W>(reader: R, writer: W, options: Options) -> (Link, Asks, Inbox, Driver<R, W>)
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (commands, from_handles) = mpsc::channel(COMMANDS);
+    let (to_asks, asks) = mpsc::channel(ASKS);
+    let (deliver, inbox) = inbox(options.budget, options.overflow);
+    let machine = if options.serial { HostLink::new().serial() } else { HostLink::new() };
+    let driver = Driver {
+        reader,
+        writer,
+        state: State {
+            machine,
+            decoder: LineDecoder::new().max_line(options.max_line),
+            deliver,
+            asks: to_asks,
+            replies: HashMap::new(),
+            started: Instant::now(),
+            closing: false,
+        },
+        commands: from_handles,
+    };
+    (Link { commands }, Asks { asks }, inbox, driver)
+}
+
+/// Does the work of a conversation. Spawn [`run`](Self::run).
+#[derive(Debug)]
+pub struct Driver<R, W> {
+    reader: R,
+    writer: W,
+    state: State,
+    commands: mpsc::Receiver<Command>,
+}
+
+#[derive(Debug)]
+struct State {
+    machine: HostLink,
+    decoder: LineDecoder,
+    deliver: Deliver,
+    asks: mpsc::Sender<Ask>,
+    replies: HashMap<RequestId, oneshot::Sender<Result<Box<Success>, Failure>>>,
+    started: Instant,
+    /// The host wants stdin closed.
+    closing: bool,
+}
+
+impl<R, W> Driver<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    /// Runs until the agent's stdout ends. Everything that was asked ends then, too.
+    pub async fn run(self) {
+        let Self { mut reader, writer, mut state, mut commands } = self;
+        let (writes, to_write) = mpsc::channel(WRITES);
+        let mut writes = Some(writes);
+        let writer = tokio::spawn(write(writer, to_write));
+        let mut chunk = vec![0; CHUNK];
+        let mut outgoing: Option<String> = None;
+        let mut handles_live = true;
+        let mut stdin_gone = false;
+        loop {
+            outgoing = outgoing.or_else(|| state.machine.poll_transmit());
+            if stdin_gone || (outgoing.is_none() && state.closing) {
+                // Dropping the sender lets the writer finish and close stdin.
+                writes = None;
+            }
+            let deadline = state.machine.poll_timeout().map(|at| state.started + at);
+            let paused = state.deliver.is_full() && !state.machine.awaits_replies();
+            // Every branch may be dropped while it waits: `read`, `reserve`, `recv`, `notified` and
+            // `sleep_until` keep nothing of their own.
+            tokio::select! {
+                read = reader.read(&mut chunk), if !paused => {
+                    match read {
+                        Ok(0) => break,
+                        Ok(count) => state.take(chunk.get(..count).unwrap_or_default()),
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => {
+                            state.deliver.push_error(InboxError::Read(Arc::new(error)));
+                            break;
+                        }
+                    }
+                }
+                command = commands.recv(), if handles_live => match command {
+                    Some(command) => state.command(command),
+                    // Nobody will ever say anything again.
+                    None => {
+                        handles_live = false;
+                        state.closing = true;
+                    }
+                },
+                permit = reserve(writes.as_ref()), if outgoing.is_some() => {
+                    match (permit, outgoing.take()) {
+                        (Some(permit), Some(line)) => {
+                            state.sent(&line);
+                            permit.send(line);
+                        }
+                        // The agent reads no more: what is left cannot be said.
+                        _ => stdin_gone = true,
+                    }
+                }
+                () = state.deliver.drained(), if paused => {}
+                () = sleep_until(deadline), if deadline.is_some() => {
+                    state.machine.handle_timeout(state.started.elapsed());
+                }
+            }
+            state.serve();
+        }
+        state.end();
+        drop(writes);
+        // The writer ends when its pipe does; if the agent never reads, that is the caller's to end.
+        writer.abort();
+    }
+}
+
+async fn reserve(writes: Option<&mpsc::Sender<String>>) -> Option<mpsc::Permit<'_, String>> {
+    writes?.reserve().await.ok()
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes lines until there are none, then closes the pipe.
+async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<String>) {
+    while let Some(line) = lines.recv().await {
+        if writer.write_all(line.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+            // The agent reads no more. That its stdout ends, too, tells the rest.
+            return;
+        }
+    }
+    let _ = writer.shutdown().await;
+}
+
+impl State {
+    /// Cuts what was read into lines, serves those for the machine, and hands the batch over.
+    fn take(&mut self, mut bytes: &[u8]) {
+        let mut batch = Vec::new();
+        while let Some(frame) = self.decoder.next(&mut bytes) {
+            self.frame(frame, &mut batch);
+        }
+        self.deliver.push(batch);
+    }
+
+    fn frame(&mut self, frame: Frame, batch: &mut Vec<Item>) {
+        match frame {
+            Frame::Line(line) => {
+                if self.machine.handle_line(&line) != Route::Dropped {
+                    batch.push(Item { direction: Direction::ToHost, line });
+                }
+            }
+            Frame::TooLong(too_long) => {
+                self.deliver.push(std::mem::take(batch));
+                self.deliver.push_error(InboxError::TooLong(too_long));
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        let now = self.started.elapsed();
+        match command {
+            Command::Prompt(prompt) => self.machine.prompt(&prompt),
+            Command::Request(request, timeout, reply) => {
+                let id = match request {
+                    Request::Typed(request) => self.machine.request(now, *request, timeout),
+                    Request::Raw(request) => self.machine.request_raw(now, &request, timeout),
+                };
+                self.replies.insert(id, reply);
+            }
+            // Withdrawn meanwhile: then nothing is sent, as it should be.
+            Command::Answer(id, answer) => drop(self.machine.answer(&id, &answer)),
+            Command::Close => self.closing = true,
+        }
+    }
+
+    /// A line goes out: the transcript sees it where it stands in the conversation.
+    fn sent(&self, line: &str) {
+        let line = Line::from(line.trim_end_matches('\n'));
+        self.deliver.push([Item { direction: Direction::ToAgent, line }]);
+    }
+
+    /// Hands the machine's events to whoever waits for them.
+    fn serve(&mut self) {
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                LinkEvent::Replied { id, outcome } => {
+                    if let Some(reply) = self.replies.remove(&id) {
+                        // Nobody waits any more: that is their right.
+                        let _ = reply.send(outcome);
+                    }
+                }
+                LinkEvent::Asked { id, request } => {
+                    let ask = Ask::Asked { id: id.clone(), request };
+                    if self.asks.try_send(ask).is_err() {
+                        let answer = Answer::Error("nobody serves requests here".into());
+                        drop(self.machine.answer(&id, &answer));
+                    }
+                }
+                LinkEvent::Withdrawn { id } => {
+                    // If there is no room, nobody serves, and nobody needs to stop.
+                    let _ = self.asks.try_send(Ask::Withdrawn { id });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let mut batch = Vec::new();
+        if let Some(frame) = self.decoder.finish() {
+            self.frame(frame, &mut batch);
+        }
+        self.deliver.push(batch);
+        self.machine.handle_end();
+        self.serve();
+        self.deliver.end();
+    }
+}

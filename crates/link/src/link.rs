@@ -1,0 +1,143 @@
+//! [`Link`]: a handle to a conversation, and [`Asks`]: what the agent asks.
+
+use std::time::Duration;
+
+use duologue_protocol::control::{AgentRequest, ControlRequest, HostRequest, Success};
+use duologue_protocol::host_link::{Answer, Failure};
+use duologue_protocol::lines::Prompt;
+use duologue_protocol::{Fault, RawObject, RequestId};
+use tokio::sync::{mpsc, oneshot};
+
+/// What the handles tell the driver.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Prompt(Box<Prompt>),
+    Request(Request, Option<Duration>, oneshot::Sender<Result<Box<Success>, Failure>>),
+    Answer(RequestId, Answer),
+    Close,
+}
+
+#[derive(Debug)]
+pub(crate) enum Request {
+    Typed(Box<HostRequest>),
+    Raw(RawObject),
+}
+
+/// A handle to a conversation. Cheap to clone; all clones speak to the same agent.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub(crate) commands: mpsc::Sender<Command>,
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The agent refused, took too long, or is gone.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The answer has a field of the wrong type.
+    #[error("the answer is malformed: {0}")]
+    Malformed(#[from] Fault),
+}
+
+impl Link {
+    /// Sends a prompt. Give it a uuid, so that its turn can be told.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn prompt(&self, prompt: Prompt) -> Result<(), RequestError> {
+        self.tell(Command::Prompt(Box::new(prompt))).await
+    }
+
+    /// Asks the agent for something and waits for the answer. It may be dropped while it waits; the
+    /// answer is then ignored.
+    ///
+    /// # Errors
+    /// If the agent refuses, takes longer than the timeout, or is gone.
+    pub async fn request<R>(
+        &self,
+        request: R,
+        timeout: Option<Duration>,
+    ) -> Result<R::Reply, RequestError>
+    where
+        R: ControlRequest + Into<HostRequest>,
+    {
+        let request = Request::Typed(Box::new(request.into()));
+        Ok(self.ask(request, timeout).await?.read()?)
+    }
+
+    /// Asks for something that has no type here. The object needs its own `subtype`.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub async fn request_raw(
+        &self,
+        request: RawObject,
+        timeout: Option<Duration>,
+    ) -> Result<Success, RequestError> {
+        Ok(*self.ask(Request::Raw(request), timeout).await?)
+    }
+
+    /// Answers a request of the agent. If it was withdrawn meanwhile, nothing is sent.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn answer(&self, id: RequestId, answer: Answer) -> Result<(), RequestError> {
+        self.tell(Command::Answer(id, answer)).await
+    }
+
+    /// Closes the agent's stdin, after everything that was sent before.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn close(&self) -> Result<(), RequestError> {
+        self.tell(Command::Close).await
+    }
+
+    async fn ask(
+        &self,
+        request: Request,
+        timeout: Option<Duration>,
+    ) -> Result<Box<Success>, RequestError> {
+        let (reply, replied) = oneshot::channel();
+        self.tell(Command::Request(request, timeout, reply)).await?;
+        Ok(replied.await.unwrap_or(Err(Failure::Ended))?)
+    }
+
+    async fn tell(&self, command: Command) -> Result<(), RequestError> {
+        self.commands.send(command).await.map_err(|_| RequestError::Failed(Failure::Ended))
+    }
+}
+
+/// Something the agent asks, or takes back.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Ask {
+    /// The agent asks. Answer it once, through the [`Link`].
+    Asked {
+        /// The request.
+        id: RequestId,
+        /// What is asked.
+        request: Box<AgentRequest>,
+    },
+    /// The agent no longer asks: stop working on it and answer nothing.
+    Withdrawn {
+        /// The request.
+        id: RequestId,
+    },
+}
+
+/// What the agent asks of the host.
+#[derive(Debug)]
+pub struct Asks {
+    pub(crate) asks: mpsc::Receiver<Ask>,
+}
+
+impl Asks {
+    /// The next thing the agent asks, or `None` when the conversation has ended. It may be dropped
+    /// while it waits: nothing is lost by that.
+    pub async fn next(&mut self) -> Option<Ask> {
+        self.asks.recv().await
+    }
+}

@@ -1,0 +1,3 @@
+mod flow;
+mod requests;
+mod support;

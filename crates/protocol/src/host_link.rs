@@ -1,0 +1,333 @@
+//! [`HostLink`]: the host's end of the wire, as a machine without I/O.
+
+mod activity;
+mod asked;
+mod event;
+mod pending;
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use crate::control::{ControlRequestToAgent, ControlResponse, HostRequest, Response};
+use crate::id::RequestId;
+use crate::json::RawObject;
+use crate::line::{Decoded, Line};
+use crate::lines::{ControlCancelRequest, Prompt};
+use crate::to_host::ToHost;
+use crate::wire::Wire;
+
+pub use event::{Answer, Failure, LinkEvent, NotOpen, Route};
+
+use activity::Activity;
+use asked::Asked;
+use pending::Pending;
+
+/// The host's end of a conversation: it correlates control requests both ways, knows what is open,
+/// and when the agent's stdin may be closed. It does no I/O and has no clock.
+///
+/// Its methods fall into four groups.
+///
+/// - **What the application wants**: [`prompt`](Self::prompt), [`request`](Self::request),
+///   [`request_raw`](Self::request_raw), [`withdraw`](Self::withdraw), [`answer`](Self::answer).
+/// - **What happened**: [`handle_line`](Self::handle_line), [`handle_timeout`](Self::handle_timeout),
+///   [`handle_end`](Self::handle_end). Time comes in as an argument: the time since any fixed moment.
+/// - **What the caller must do now**, after any of the above: write every line that
+///   [`poll_transmit`](Self::poll_transmit) gives, in order; serve every event of
+///   [`poll_event`](Self::poll_event); come back at [`poll_timeout`](Self::poll_timeout).
+/// - **How things stand**: [`may_close`](Self::may_close), [`open_asks`](Self::open_asks).
+///
+/// What holds, in any order of things: a request of the host ends exactly once, with an answer, a
+/// failure or a timeout; a request of the agent is delivered once and answered at most once, and never
+/// after it was withdrawn.
+///
+/// ```
+/// use core::time::Duration;
+/// use duologue_protocol::Line;
+/// use duologue_protocol::control::Interrupt;
+/// use duologue_protocol::host_link::{HostLink, LinkEvent};
+///
+/// let mut link = HostLink::new();
+/// let now = Duration::ZERO;
+/// let id = link.request(now, Interrupt::new(), Some(Duration::from_secs(5)));
+/// assert!(link.poll_transmit().unwrap().contains("interrupt"));
+///
+/// let answer = format!(
+///     r#"{{"type":"control_response","response":{{"subtype":"success","request_id":"{id}"}}}}"#
+/// );
+/// link.handle_line(&Line::from(answer));
+/// assert!(matches!(link.poll_event(), Some(LinkEvent::Replied { outcome: Ok(_), .. })));
+/// assert_eq!(link.poll_timeout(), None);
+/// ```
+#[derive(Debug, Default)]
+pub struct HostLink {
+    transmit: VecDeque<String>,
+    events: VecDeque<LinkEvent>,
+    /// What the host has asked.
+    pending: Pending,
+    /// What the agent has asked.
+    asked: Asked,
+    activity: Activity,
+    /// One request at a time, as the oldest descriptions want it.
+    serial: bool,
+    ended: bool,
+}
+
+impl HostLink {
+    /// One that has sent and seen nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps one control request of the host in flight: the next is sent when the last has ended.
+    #[must_use]
+    pub fn serial(mut self) -> Self {
+        self.serial = true;
+        self
+    }
+
+    /// Sends a prompt. Give it a uuid, so that its turn can be told.
+    pub fn prompt(&mut self, prompt: &Prompt) {
+        self.activity.prompted(prompt.uuid.as_str());
+        self.transmit.push_back(prompt.to_line());
+    }
+
+    /// Asks the agent for something; the answer comes as [`LinkEvent::Replied`] with this id. Without
+    /// a timeout it may take as long as it takes.
+    pub fn request(
+        &mut self,
+        now: Duration,
+        request: impl Into<HostRequest>,
+        timeout: Option<Duration>,
+    ) -> RequestId {
+        let id = self.pending.next_id();
+        let line = ControlRequestToAgent::of(id.clone(), request).to_line();
+        self.ask(now, id, line, timeout)
+    }
+
+    /// Asks for something that this version has no type for. The object needs its own `subtype`.
+    pub fn request_raw(
+        &mut self,
+        now: Duration,
+        request: &RawObject,
+        timeout: Option<Duration>,
+    ) -> RequestId {
+        let id = self.pending.next_id();
+        let json = request.to_json();
+        let line = format!(
+            "{{\"type\":\"control_request\",\"request_id\":\"{id}\",\"request\":{json}}}\n"
+        );
+        self.ask(now, id, line, timeout)
+    }
+
+    fn ask(
+        &mut self,
+        now: Duration,
+        id: RequestId,
+        line: String,
+        timeout: Option<Duration>,
+    ) -> RequestId {
+        let deadline = timeout.map(|timeout| now.saturating_add(timeout));
+        self.pending.add(id.clone(), deadline);
+        if self.ended {
+            self.fail(&id, Failure::Ended);
+        } else if self.serial && !self.pending.may_send() {
+            self.pending.hold(line);
+        } else {
+            self.pending.sent();
+            self.transmit.push_back(line);
+        }
+        id
+    }
+
+    /// Takes a request of the host back. Whatever the agent still answers is ignored.
+    pub fn withdraw(&mut self, id: &RequestId) {
+        if self.pending.take(id).is_some() {
+            self.transmit.push_back(ControlCancelRequest::new().request_id(id.clone()).to_line());
+            self.send_held();
+        }
+    }
+
+    /// Answers a request of the agent.
+    ///
+    /// # Errors
+    /// If the request is not open: it was withdrawn, was answered, or never made. Nothing is sent.
+    pub fn answer(&mut self, id: &RequestId, answer: &Answer) -> Result<(), NotOpen> {
+        if !self.asked.answered(id) {
+            return Err(NotOpen { id: id.clone() });
+        }
+        self.transmit.push_back(answer.response(id).to_line());
+        Ok(())
+    }
+
+    /// Leaves a request of the agent unanswered, as some must be.
+    pub fn leave_unanswered(&mut self, id: &RequestId) {
+        self.asked.answered(id);
+    }
+
+    /// Takes a line of the agent's stdout. What the machine does with it shows in its events; whether
+    /// it belongs to the conversation too, and so to its consumer, is told at once.
+    pub fn handle_line(&mut self, line: &Line) -> Route {
+        // Most lines are none of the machine's business, and are not read here at all.
+        match line.kind().as_deref() {
+            Ok("control_request" | "control_response" | "control_cancel_request") => {
+                self.control(line)
+            }
+            Ok("keep_alive") => Route::Dropped,
+            Ok("result" | "system" | "command_lifecycle" | "conversation_reset") => {
+                if let Decoded::Known(message) = line.to_host() {
+                    self.activity.saw(&message);
+                }
+                Route::Conversation
+            }
+            _ => Route::Conversation,
+        }
+    }
+
+    fn control(&mut self, line: &Line) -> Route {
+        match line.to_host() {
+            Decoded::Known(ToHost::ControlRequest(asks))
+            | Decoded::Unknown(ToHost::ControlRequest(asks)) => {
+                if let (Some(id), Some(request)) = (asks.request_id.value(), asks.request.value())
+                    && self.asked.asked(id)
+                {
+                    let request = Box::new(request.clone());
+                    self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
+                }
+                Route::Control
+            }
+            Decoded::Known(ToHost::ControlResponse(response)) => {
+                self.replied(&response);
+                Route::Control
+            }
+            Decoded::Known(ToHost::ControlCancelRequest(cancel)) => {
+                if let Some(id) = cancel.request_id.value()
+                    && self.asked.withdrawn(id)
+                {
+                    self.events.push_back(LinkEvent::Withdrawn { id: id.clone() });
+                }
+                Route::Control
+            }
+            // A request that cannot be read must not be left waiting.
+            Decoded::Malformed(fault) => {
+                if let Ok(head) = line.head()
+                    && head.kind == "control_request"
+                    && let Some(id) = head.request_id
+                {
+                    let id = RequestId::from(&*id);
+                    let error = format!("malformed control request: {fault}");
+                    self.transmit.push_back(ControlResponse::error(id, error).to_line());
+                }
+                Route::Conversation
+            }
+            _ => Route::Conversation,
+        }
+    }
+
+    fn replied(&mut self, response: &ControlResponse) {
+        let Some(id) = response.request_id() else { return };
+        // A second answer, an answer after a timeout, an echo of our own: nobody waits for it.
+        if self.pending.take(id).is_none() {
+            return;
+        }
+        let outcome = match response.response.value() {
+            Some(Response::Success(success)) => {
+                // Questions of an earlier host that are still open come with the handshake.
+                let pending = [
+                    success.pending_permission_requests.items(),
+                    success.pending_user_dialog_requests.items(),
+                    success.pending_elicitation_requests.items(),
+                ];
+                for asks in pending.into_iter().flatten() {
+                    if let (Some(id), Some(request)) =
+                        (asks.request_id.value(), asks.request.value())
+                        && self.asked.asked(id)
+                    {
+                        let request = Box::new(request.clone());
+                        self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
+                    }
+                }
+                Ok(success.clone())
+            }
+            Some(Response::Error(failure)) => Err(Failure::Refused(failure.clone())),
+            _ => Err(Failure::Ended),
+        };
+        let outcome = outcome.map(Box::new);
+        self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });
+        self.send_held();
+    }
+
+    fn send_held(&mut self) {
+        while self.pending.may_send()
+            && let Some(line) = self.pending.next_held()
+        {
+            self.transmit.push_back(line);
+        }
+    }
+
+    fn fail(&mut self, id: &RequestId, failure: Failure) {
+        if self.pending.take(id).is_some() {
+            let outcome = Err(failure);
+            self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });
+        }
+    }
+
+    /// It is this time now: requests that have waited too long end.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        for id in self.pending.overdue(now) {
+            self.fail(&id, Failure::TimedOut);
+        }
+        self.send_held();
+    }
+
+    /// The agent's stdout has ended: nothing more will be answered, and nothing more is asked.
+    pub fn handle_end(&mut self) {
+        self.ended = true;
+        for id in self.pending.all() {
+            self.fail(&id, Failure::Ended);
+        }
+        for id in self.asked.drain() {
+            self.events.push_back(LinkEvent::Withdrawn { id });
+        }
+        self.activity.ended();
+    }
+
+    /// The next line to write to the agent's stdin.
+    pub fn poll_transmit(&mut self) -> Option<String> {
+        self.transmit.pop_front()
+    }
+
+    /// The next thing to serve.
+    pub fn poll_event(&mut self) -> Option<LinkEvent> {
+        self.events.pop_front()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing else happens.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.pending.next_deadline()
+    }
+
+    /// Whether the agent's stdin may be closed without cutting anything off: nothing is written, asked,
+    /// queued, running, or at work in the background.
+    pub fn may_close(&self) -> bool {
+        self.ended
+            || (self.transmit.is_empty()
+                && self.pending.is_empty()
+                && self.asked.is_empty()
+                && self.activity.is_idle())
+    }
+
+    /// Whether no turn runs and no prompt waits. Work in the background may still go on.
+    pub fn is_between_turns(&self) -> bool {
+        self.activity.is_between_turns()
+    }
+
+    /// Whether the host waits for an answer of the agent.
+    pub fn awaits_replies(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The requests of the agent that wait for an answer.
+    pub fn open_asks(&self) -> impl Iterator<Item = &RequestId> {
+        self.asked.open()
+    }
+}

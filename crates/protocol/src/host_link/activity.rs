@@ -1,0 +1,115 @@
+//! What the agent is busy with, as far as the wire tells.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::lines::{CommandState, TurnResult};
+use crate::system::{SessionState, System, TaskStatus, TaskType};
+use crate::to_host::ToHost;
+
+/// Prompts that wait, turns that run, work in the background.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    /// Prompts that no result has named yet, in order. Those without a name are empty.
+    prompts: VecDeque<String>,
+    /// Turns that have begun and have no result.
+    turns: usize,
+    /// Sub-agents and workflows in the background, by their task. A command in the background does
+    /// not keep the conversation open.
+    background: HashSet<String>,
+}
+
+impl Activity {
+    pub(super) fn prompted(&mut self, uuid: Option<&str>) {
+        self.prompts.push_back(uuid.unwrap_or_default().to_owned());
+    }
+
+    pub(super) fn saw(&mut self, message: &ToHost) {
+        match message {
+            ToHost::Result(result) => self.result(result),
+            ToHost::CommandLifecycle(line) => {
+                let ended = !matches!(
+                    line.state.value(),
+                    Some(CommandState::Queued | CommandState::Started) | None
+                );
+                if let Some(uuid) = line.command_uuid.as_str()
+                    && ended
+                {
+                    self.prompts.retain(|prompt| prompt != uuid);
+                }
+            }
+            ToHost::System(System::Init(_)) => self.turns += 1,
+            // Nothing more happens without input: whatever we thought to be open is not.
+            ToHost::System(System::SessionStateChanged(line))
+                if line.state.value() == Some(&SessionState::Idle) =>
+            {
+                self.prompts.clear();
+                self.turns = 0;
+                self.background.clear();
+            }
+            ToHost::System(System::BackgroundTasksChanged(line)) => {
+                let tasks = line.tasks.items().iter();
+                self.background = tasks
+                    .filter(|task| holds_open(task.task_type.value()))
+                    .filter_map(|task| task.task_id.as_str().map(str::to_owned))
+                    .collect();
+            }
+            ToHost::System(System::TaskStarted(line)) => {
+                if line.is_backgrounded.is_true()
+                    && holds_open(line.task_type.value())
+                    && let Some(id) = line.task_id.as_str()
+                {
+                    self.background.insert(id.to_owned());
+                }
+            }
+            ToHost::System(System::TaskUpdated(line)) => {
+                let status = line.patch.value().and_then(|patch| patch.status.value());
+                let ended = matches!(
+                    status,
+                    Some(TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Killed)
+                );
+                if let Some(id) = line.task_id.as_str()
+                    && ended
+                {
+                    self.background.remove(id);
+                }
+            }
+            ToHost::System(System::TaskNotification(line)) => {
+                if let Some(id) = line.task_id.as_str() {
+                    self.background.remove(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, result: &TurnResult) {
+        self.turns = self.turns.saturating_sub(1);
+        let named = result.user_message_uuid.value().into_iter();
+        let named: Vec<&str> =
+            named.chain(result.user_message_uuids.items()).map(|uuid| uuid.as_str()).collect();
+        if named.is_empty() {
+            // The wire is silent: a turn that somebody asked for answers the oldest prompt.
+            if result.origin.value().is_none() {
+                self.prompts.pop_front();
+            }
+        } else {
+            self.prompts.retain(|prompt| !named.contains(&prompt.as_str()));
+        }
+    }
+
+    pub(super) fn ended(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn is_between_turns(&self) -> bool {
+        self.prompts.is_empty() && self.turns == 0
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_between_turns() && self.background.is_empty()
+    }
+}
+
+fn holds_open(kind: Option<&TaskType>) -> bool {
+    !matches!(kind, Some(TaskType::LocalBash))
+}
