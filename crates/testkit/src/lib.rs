@@ -2,4 +2,9 @@
 
 mod recordings;
 
+/// The examples of the README compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub use recordings::{Entry, Recording, recordings, root};

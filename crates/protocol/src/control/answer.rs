@@ -6,7 +6,6 @@ use crate::json::RawObject;
 use crate::permission::{PermissionMode, PermissionResult, PermissionUpdate};
 use crate::text::Text;
 use crate::tool::{Answers, AskUserQuestion};
-use crate::wire::Wire;
 
 use super::agent_request::CanUseTool;
 use super::envelope::ControlResponse;
@@ -135,10 +134,5 @@ impl ControlResponse {
     /// Answers a message for an MCP server with the server's JSON-RPC response.
     pub fn mcp(id: impl Into<RequestId>, response: RawObject) -> Self {
         Self::success(id, &McpMessageReply::new().mcp_response(response))
-    }
-
-    /// This answer as a line.
-    pub fn line(&self) -> String {
-        self.to_line()
     }
 }
