@@ -177,7 +177,7 @@ impl Transcript {
         let unfinished: Vec<u64> = self.turns.open().collect();
         let agents = self.messages.agents();
         for agent in agents.iter().map(Some).chain([None]) {
-            let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+            let turn = self.turn_of(agent);
             let mut out = Out::new(&mut self.events, turn, agent);
             self.messages.of(agent).end_turn(&mut out);
         }
@@ -200,7 +200,12 @@ impl Transcript {
 
     /// Where events of this agent go now.
     fn out(&mut self, agent: Option<&ToolUseId>) -> Out<'_> {
-        let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+        let turn = self.turn_of(agent);
         Out::new(&mut self.events, turn, agent)
+    }
+
+    /// The turn that this agent works in: the one it was started in, else the one that runs.
+    fn turn_of(&self, agent: Option<&ToolUseId>) -> Option<u64> {
+        agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current())
     }
 }

@@ -181,7 +181,7 @@ impl Transcript {
     fn stream_event(&mut self, line: &StreamLine) {
         let agent = line.parent_tool_use_id.value();
         self.enter(agent, None);
-        let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+        let turn = self.turn_of(agent);
         let mut out = Out::new(&mut self.events, turn, agent);
         let messages = self.messages.of(agent);
         messages.release(&mut out);
@@ -198,7 +198,7 @@ impl Transcript {
             self.take_prompts(named.chain(line.user_message_uuids.items()));
             self.take_prompt_by_order();
         }
-        let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
+        let turn = self.turn_of(agent);
         let before = self.events.len();
         let mut out = Out::new(&mut self.events, turn, agent);
         self.messages.of(agent).line(line, &mut out);
@@ -229,10 +229,8 @@ impl Transcript {
         let Some(content) = line.message.value().and_then(|message| message.content.value()) else {
             return;
         };
-        let mut out = {
-            let turn = agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current());
-            Out::new(&mut self.events, turn, agent)
-        };
+        let turn = self.turn_of(agent);
+        let mut out = Out::new(&mut self.events, turn, agent);
         self.messages.of(agent).release(&mut out);
         let mut has_result = false;
         for block in content.blocks() {
