@@ -1,0 +1,1 @@
+//! Drives Claude Code from Rust: spawns it, holds the conversation, serves what it asks.

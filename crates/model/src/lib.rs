@@ -1,0 +1,1 @@
+//! What stands behind an agent: scenarios, and a scripted Messages API for the real Claude Code.
