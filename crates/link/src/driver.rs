@@ -8,15 +8,18 @@ use duologue_protocol::control::Success;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
 use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::inbox::{Deliver, Inbox, InboxError, Item, inbox};
-use crate::link::{Ask, Asks, Command, Link, Request};
+use crate::link::{Ask, Asks, Close, Command, Link, Request};
 use crate::options::Options;
+use crate::standing::Standing;
 
-/// How much is read at once: task switches cost as much as parsing.
-const CHUNK: usize = 256 * 1024;
+/// How much is read at once: little while little comes, so that a thousand conversations fit into
+/// memory, and more while much comes, since task switches cost as much as parsing.
+const SMALL_CHUNK: usize = 8 * 1024;
+const LARGE_CHUNK: usize = 256 * 1024;
 
 /// How many commands may wait for the driver. Senders wait beyond that.
 const COMMANDS: usize = 64;
@@ -38,8 +41,18 @@ where
 {
     let (commands, from_handles) = mpsc::channel(COMMANDS);
     let (to_asks, asks) = mpsc::channel(ASKS);
-    let (deliver, inbox) = inbox(options.budget, options.overflow);
-    let machine = if options.serial { HostLink::new().serial() } else { HostLink::new() };
+    let (deliver, inbox) = inbox(options.budget, options.overflow, options.filled);
+    let (standing, stands) = watch::channel(Standing::new());
+    let mut machine = HostLink::new();
+    if options.serial {
+        machine = machine.serial();
+    }
+    if options.watch_tools {
+        machine = machine.watch_tools();
+    }
+    if options.legacy {
+        machine = machine.legacy();
+    }
     let driver = Driver {
         reader,
         writer,
@@ -49,12 +62,13 @@ where
             deliver,
             asks: to_asks,
             replies: HashMap::new(),
+            standing,
             started: Instant::now(),
-            closing: false,
+            closing: None,
         },
         commands: from_handles,
     };
-    (Link { commands }, Asks { asks }, inbox, driver)
+    (Link { commands, standing: stands }, Asks { asks }, inbox, driver)
 }
 
 /// Does the work of a conversation. Spawn [`run`](Self::run).
@@ -73,9 +87,10 @@ struct State {
     deliver: Deliver,
     asks: mpsc::Sender<Ask>,
     replies: HashMap<RequestId, oneshot::Sender<Result<Box<Success>, Failure>>>,
+    standing: watch::Sender<Standing>,
     started: Instant,
     /// The host wants stdin closed.
-    closing: bool,
+    closing: Option<Close>,
 }
 
 impl<R, W> Driver<R, W>
@@ -89,13 +104,18 @@ where
         let (writes, to_write) = mpsc::channel(WRITES);
         let mut writes = Some(writes);
         let writer = tokio::spawn(write(writer, to_write));
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
         let mut stdin_gone = false;
         loop {
             outgoing = outgoing.or_else(|| state.machine.poll_transmit());
-            if stdin_gone || (outgoing.is_none() && state.closing) {
+            let close = match state.closing {
+                Some(Close::Now) => true,
+                Some(Close::WhenIdle) => state.machine.may_close(),
+                None => false,
+            };
+            if stdin_gone || (outgoing.is_none() && close) {
                 // Dropping the sender lets the writer finish and close stdin.
                 writes = None;
             }
@@ -107,7 +127,14 @@ where
                 read = reader.read(&mut chunk), if !paused => {
                     match read {
                         Ok(0) => break,
-                        Ok(count) => state.take(chunk.get(..count).unwrap_or_default()),
+                        Ok(count) => {
+                            state.take(chunk.get(..count).unwrap_or_default());
+                            if count == chunk.len() && count < LARGE_CHUNK {
+                                chunk = vec![0; count * 2];
+                            } else if count < chunk.len() / 8 && chunk.len() > SMALL_CHUNK {
+                                chunk = vec![0; chunk.len() / 2];
+                            }
+                        }
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                         Err(error) => {
                             state.deliver.push_error(InboxError::Read(Arc::new(error)));
@@ -115,12 +142,12 @@ where
                         }
                     }
                 }
-                command = commands.recv(), if handles_live => match command {
+                command = commands.recv(), if handles_live && !state.machine.is_backed_up() => match command {
                     Some(command) => state.command(command),
                     // Nobody will ever say anything again.
                     None => {
                         handles_live = false;
-                        state.closing = true;
+                        state.closing = Some(Close::Now);
                     }
                 },
                 permit = reserve(writes.as_ref()), if outgoing.is_some() => {
@@ -139,6 +166,7 @@ where
                 }
             }
             state.serve();
+            state.stand(outgoing.is_some(), false);
         }
         state.end();
         drop(writes);
@@ -172,6 +200,10 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<S
 impl State {
     /// Cuts what was read into lines, serves those for the machine, and hands the batch over.
     fn take(&mut self, mut bytes: &[u8]) {
+        self.standing.send_if_modified(|standing| {
+            standing.heard = Instant::now();
+            false
+        });
         let mut batch = Vec::new();
         while let Some(frame) = self.decoder.next(&mut bytes) {
             self.frame(frame, &mut batch);
@@ -206,8 +238,29 @@ impl State {
             }
             // Withdrawn meanwhile: then nothing is sent, as it should be.
             Command::Answer(id, answer) => drop(self.machine.answer(&id, &answer)),
-            Command::Close => self.closing = true,
+            Command::LeaveUnanswered(id) => self.machine.leave_unanswered(&id),
+            Command::Abandoned => {
+                let abandoned = |(id, reply): (&RequestId, &oneshot::Sender<_>)| {
+                    reply.is_closed().then(|| id.clone())
+                };
+                let ids: Vec<RequestId> = self.replies.iter().filter_map(abandoned).collect();
+                for id in ids {
+                    self.replies.remove(&id);
+                    self.machine.withdraw(&id);
+                }
+            }
+            // To wait is never sooner than not to wait.
+            Command::Close(close) => {
+                if self.closing != Some(Close::Now) {
+                    self.closing = Some(close);
+                }
+            }
         }
+    }
+
+    /// Tells how the conversation stands.
+    fn stand(&self, outgoing: bool, ended: bool) {
+        self.standing.send_if_modified(|standing| standing.follow(&self.machine, outgoing, ended));
     }
 
     /// A line goes out: the transcript sees it where it stands in the conversation.
@@ -251,5 +304,6 @@ impl State {
         self.machine.handle_end();
         self.serve();
         self.deliver.end();
+        self.stand(false, true);
     }
 }

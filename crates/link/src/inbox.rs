@@ -26,6 +26,25 @@ pub struct Item {
     pub line: Line,
 }
 
+impl Item {
+    /// A line that went this way.
+    pub const fn new(direction: Direction, line: Line) -> Self {
+        Self { direction, line }
+    }
+}
+
+/// What [`Inbox::try_next`] found.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "there is a line, or there will be, or not")]
+pub enum Taken {
+    /// A line.
+    Item(Item),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing, and nothing more will come.
+    Ended,
+}
+
 /// Why an inbox has ended before its stream.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -67,7 +86,7 @@ pub(crate) struct Deliver {
 struct Shared {
     state: Mutex<State>,
     /// Something came, or the stream has ended.
-    filled: Notify,
+    filled: Arc<Notify>,
     /// There is room again.
     drained: Notify,
 }
@@ -84,8 +103,8 @@ struct State {
 
 type Entry = Result<Item, InboxError>;
 
-pub(crate) fn inbox(budget: usize, overflow: Overflow) -> (Deliver, Inbox) {
-    let shared = Arc::new(Shared::default());
+pub(crate) fn inbox(budget: usize, overflow: Overflow, filled: Arc<Notify>) -> (Deliver, Inbox) {
+    let shared = Arc::new(Shared { filled, ..Shared::default() });
     let deliver = Deliver { shared: Arc::clone(&shared), budget, overflow };
     (deliver, Inbox { shared, batch: VecDeque::new() })
 }
@@ -109,19 +128,33 @@ impl Inbox {
     /// If a line was too long (the next call goes on), or the inbox has ended early.
     pub async fn next(&mut self) -> Result<Option<Item>, InboxError> {
         loop {
-            if let Some(entry) = self.batch.pop_front() {
-                return entry.map(Some);
-            }
             // Asked for before looking: what comes in between wakes it all the same.
-            let shared = Arc::clone(&self.shared);
-            let filled = shared.filled.notified();
-            if self.refill() {
-                continue;
+            let filled = Arc::clone(&self.shared.filled);
+            let mut filled = std::pin::pin!(filled.notified());
+            filled.as_mut().enable();
+            match self.try_next()? {
+                Taken::Item(item) => return Ok(Some(item)),
+                Taken::Ended => return Ok(None),
+                Taken::Nothing => filled.await,
             }
-            if self.shared.lock().ended {
-                return Ok(None);
+        }
+    }
+
+    /// The next line, if it is there already.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn try_next(&mut self) -> Result<Taken, InboxError> {
+        if self.batch.is_empty() && !self.refill() {
+            let ended = self.shared.lock().ended;
+            // The last lines may have come together with the end.
+            if !ended || !self.refill() {
+                return Ok(if ended { Taken::Ended } else { Taken::Nothing });
             }
-            filled.await;
+        }
+        match self.batch.pop_front() {
+            Some(entry) => entry.map(Taken::Item),
+            None => Ok(Taken::Nothing),
         }
     }
 
@@ -161,7 +194,7 @@ impl Deliver {
             self.push_one(&mut state, item);
         }
         drop(state);
-        self.shared.filled.notify_one();
+        self.shared.filled.notify_waiters();
     }
 
     fn push_one(&self, state: &mut State, item: Item) {
@@ -192,13 +225,13 @@ impl Deliver {
             state.queue.push_back(Err(error));
         }
         drop(state);
-        self.shared.filled.notify_one();
+        self.shared.filled.notify_waiters();
     }
 
     /// There will be nothing more.
     pub(crate) fn end(&self) {
         self.shared.lock().ended = true;
-        self.shared.filled.notify_one();
+        self.shared.filled.notify_waiters();
     }
 
     /// Whether the agent should not be read for now.

@@ -42,8 +42,11 @@ mod inbox;
 mod link;
 mod options;
 mod spill;
+mod standing;
 
 pub use driver::{Driver, connect};
-pub use inbox::{Inbox, InboxError, Item};
+pub use inbox::{Inbox, InboxError, Item, Taken};
 pub use link::{Ask, Asks, Link, RequestError};
 pub use options::{DEFAULT_BUDGET, Options, Overflow};
+pub use spill::Spill;
+pub use standing::Standing;

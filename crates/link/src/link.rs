@@ -6,7 +6,9 @@ use duologue_protocol::control::{AgentRequest, ControlRequest, HostRequest, Succ
 use duologue_protocol::host_link::{Answer, Failure};
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::{Fault, RawObject, RequestId};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::standing::Standing;
 
 /// What the handles tell the driver.
 #[derive(Debug)]
@@ -14,7 +16,17 @@ pub(crate) enum Command {
     Prompt(Box<Prompt>),
     Request(Request, Option<Duration>, oneshot::Sender<Result<Box<Success>, Failure>>),
     Answer(RequestId, Answer),
-    Close,
+    LeaveUnanswered(RequestId),
+    /// Whoever waited for the answer to a request waits no more.
+    Abandoned,
+    Close(Close),
+}
+
+/// When the agent's stdin is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Close {
+    Now,
+    WhenIdle,
 }
 
 #[derive(Debug)]
@@ -27,6 +39,7 @@ pub(crate) enum Request {
 #[derive(Clone, Debug)]
 pub struct Link {
     pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) standing: watch::Receiver<Standing>,
 }
 
 /// Why a request has no answer.
@@ -50,8 +63,8 @@ impl Link {
         self.tell(Command::Prompt(Box::new(prompt))).await
     }
 
-    /// Asks the agent for something and waits for the answer. It may be dropped while it waits; the
-    /// answer is then ignored.
+    /// Asks the agent for something and waits for the answer. It may be dropped while it waits: the
+    /// request is then withdrawn.
     ///
     /// # Errors
     /// If the agent refuses, takes longer than the timeout, or is gone.
@@ -87,12 +100,33 @@ impl Link {
         self.tell(Command::Answer(id, answer)).await
     }
 
+    /// Leaves a request of the agent unanswered, as some must be.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn leave_unanswered(&self, id: RequestId) -> Result<(), RequestError> {
+        self.tell(Command::LeaveUnanswered(id)).await
+    }
+
     /// Closes the agent's stdin, after everything that was sent before.
     ///
     /// # Errors
     /// If the conversation has ended.
     pub async fn close(&self) -> Result<(), RequestError> {
-        self.tell(Command::Close).await
+        self.tell(Command::Close(Close::Now)).await
+    }
+
+    /// Closes the agent's stdin as soon as nothing runs, waits, is asked, or works in the background.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn close_when_idle(&self) -> Result<(), RequestError> {
+        self.tell(Command::Close(Close::WhenIdle)).await
+    }
+
+    /// How the conversation stands, and word when it changes.
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
     }
 
     async fn ask(
@@ -102,11 +136,30 @@ impl Link {
     ) -> Result<Box<Success>, RequestError> {
         let (reply, replied) = oneshot::channel();
         self.tell(Command::Request(request, timeout, reply)).await?;
-        Ok(replied.await.unwrap_or(Err(Failure::Ended))?)
+        let mut waiting = Waiting { commands: &self.commands, replied: Some(replied) };
+        let Some(replied) = &mut waiting.replied else { return Err(Failure::Ended.into()) };
+        let outcome = replied.await;
+        waiting.replied = None;
+        Ok(outcome.unwrap_or(Err(Failure::Ended))?)
     }
 
     async fn tell(&self, command: Command) -> Result<(), RequestError> {
         self.commands.send(command).await.map_err(|_| RequestError::Failed(Failure::Ended))
+    }
+}
+
+/// Tells the driver if nobody waits any more.
+struct Waiting<'l> {
+    commands: &'l mpsc::Sender<Command>,
+    replied: Option<oneshot::Receiver<Result<Box<Success>, Failure>>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.replied.take().is_some() {
+            // If there is no room, the next one that gives up tells for both.
+            let _ = self.commands.try_send(Command::Abandoned);
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! How a link behaves.
 
+use std::sync::Arc;
+
 use duologue_protocol::DEFAULT_MAX_LINE;
+use tokio::sync::Notify;
 
 /// How many bytes of unread lines are kept in memory unless told otherwise: 64 MiB.
 pub const DEFAULT_BUDGET: usize = 64 * 1024 * 1024;
@@ -19,6 +22,9 @@ pub struct Options {
     pub(crate) overflow: Overflow,
     pub(crate) max_line: usize,
     pub(crate) serial: bool,
+    pub(crate) watch_tools: bool,
+    pub(crate) legacy: bool,
+    pub(crate) filled: Arc<Notify>,
 }
 
 impl Default for Options {
@@ -28,6 +34,9 @@ impl Default for Options {
             overflow: Overflow::Spill,
             max_line: DEFAULT_MAX_LINE,
             serial: false,
+            watch_tools: false,
+            legacy: false,
+            filled: Arc::new(Notify::new()),
         }
     }
 }
@@ -58,6 +67,29 @@ impl Options {
     #[must_use]
     pub const fn serial(mut self) -> Self {
         self.serial = true;
+        self
+    }
+
+    /// Follows tool calls, so that [`Standing`](crate::Standing) tells of them. It costs the reading
+    /// of all that the model says.
+    #[must_use]
+    pub const fn watch_tools(mut self) -> Self {
+        self.watch_tools = true;
+        self
+    }
+
+    /// Takes every tool call for a question, and answers as the oldest descriptions want it.
+    #[must_use]
+    pub const fn legacy(mut self) -> Self {
+        self.legacy = true;
+        self
+    }
+
+    /// Wakes all who wait on this whenever the inbox is filled, besides those who wait in
+    /// [`Inbox::next`](crate::Inbox::next).
+    #[must_use]
+    pub fn wake(mut self, filled: Arc<Notify>) -> Self {
+        self.filled = filled;
         self
     }
 }

@@ -10,9 +10,21 @@ use crate::inbox::Item;
 /// How much is read back at once.
 const READ_BACK: usize = 1024 * 1024;
 
-/// A queue in a temporary file, which has no name and goes with its last handle.
+/// A queue of lines in a temporary file, which has no name, can be read by its owner only, and goes
+/// with its last handle. The file is made when it is needed.
+///
+/// ```
+/// use duologue_link::{Item, Spill};
+/// use duologue_protocol::{Direction, Line};
+///
+/// let mut spill = Spill::default();
+/// spill.push(&Item::new(Direction::ToHost, Line::from("{}")))?;
+/// assert_eq!(spill.pop()?.unwrap().line.raw(), b"{}");
+/// assert!(spill.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct Spill {
+pub struct Spill {
     file: Option<File>,
     /// Where the first unread entry begins, and where the last one ends.
     read_at: u64,
@@ -26,11 +38,15 @@ pub(crate) struct Spill {
 
 impl Spill {
     /// Whether nothing is in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.read_at == self.end && self.unwritten.is_empty() && self.unread_at == self.unread.len()
     }
 
-    pub(crate) fn push(&mut self, item: &Item) -> io::Result<()> {
+    /// Puts a line at the end.
+    ///
+    /// # Errors
+    /// If the file cannot be made or written.
+    pub fn push(&mut self, item: &Item) -> io::Result<()> {
         let raw = item.line.raw();
         let length = u32::try_from(raw.len()).map_err(io::Error::other)?;
         let direction = u8::from(item.direction == Direction::ToAgent);
@@ -53,8 +69,11 @@ impl Spill {
         Ok(())
     }
 
-    /// The oldest entry.
-    pub(crate) fn pop(&mut self) -> io::Result<Option<Item>> {
+    /// Takes the oldest line out.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn pop(&mut self) -> io::Result<Option<Item>> {
         loop {
             if let Some((item, length)) =
                 first(self.unread.get(self.unread_at..).unwrap_or_default())

@@ -3,13 +3,14 @@
 mod activity;
 mod asked;
 mod event;
+mod legacy;
 mod pending;
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use crate::control::{ControlRequestToAgent, ControlResponse, HostRequest, Response};
-use crate::id::RequestId;
+use crate::control::{AgentRequest, ControlRequestToAgent, ControlResponse, HostRequest, Response};
+use crate::id::{RequestId, SessionId};
 use crate::json::RawObject;
 use crate::line::{Decoded, Line};
 use crate::lines::{ControlCancelRequest, Prompt};
@@ -20,7 +21,11 @@ pub use event::{Answer, Failure, LinkEvent, NotOpen, Route};
 
 use activity::Activity;
 use asked::Asked;
+use legacy::LegacyAsks;
 use pending::Pending;
+
+/// How many lines may wait to be written before the host should stop saying more.
+const MOST_UNWRITTEN: usize = 256;
 
 /// The host's end of a conversation: it correlates control requests both ways, knows what is open,
 /// and when the agent's stdin may be closed. It does no I/O and has no clock.
@@ -69,6 +74,10 @@ pub struct HostLink {
     activity: Activity,
     /// One request at a time, as the oldest descriptions want it.
     serial: bool,
+    /// Whether tool calls are followed.
+    watch_tools: bool,
+    /// Every tool call is a question, as the oldest descriptions have it.
+    legacy: Option<LegacyAsks>,
     ended: bool,
 }
 
@@ -82,6 +91,40 @@ impl HostLink {
     #[must_use]
     pub fn serial(mut self) -> Self {
         self.serial = true;
+        self
+    }
+
+    /// Follows tool calls, so that [`awaits_tools`](Self::awaits_tools) tells. It costs the reading of
+    /// all that the model says.
+    #[must_use]
+    pub fn watch_tools(mut self) -> Self {
+        self.watch_tools = true;
+        self
+    }
+
+    /// Takes every tool call for a question, and answers with `approve`, `deny` and `tool_result`
+    /// lines, as the oldest descriptions want it. Today's CLI ignores them or dies of them.
+    ///
+    /// ```
+    /// use duologue_protocol::control::AgentRequest;
+    /// use duologue_protocol::host_link::{Answer, HostLink, LinkEvent};
+    /// use duologue_protocol::Line;
+    ///
+    /// let mut link = HostLink::new().legacy();
+    /// link.handle_line(&Line::from(concat!(
+    ///     r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"toolu_1","#,
+    ///     r#""name":"Bash","input":{"command":"ls"}}]}}"#,
+    /// )));
+    /// let Some(LinkEvent::Asked { id, request }) = link.poll_event() else { panic!() };
+    /// let AgentRequest::CanUseTool(ask) = *request else { panic!() };
+    /// link.answer(&id, &Answer::of(&ask.allow()))?;
+    /// let line = link.poll_transmit().unwrap();
+    /// assert_eq!(line.trim_end(), r#"{"type":"approve","tool_use_id":"toolu_1"}"#);
+    /// # Ok::<(), duologue_protocol::host_link::NotOpen>(())
+    /// ```
+    #[must_use]
+    pub fn legacy(mut self) -> Self {
+        self.legacy = Some(LegacyAsks::default());
         self
     }
 
@@ -155,7 +198,8 @@ impl HostLink {
         if !self.asked.answered(id) {
             return Err(NotOpen { id: id.clone() });
         }
-        self.transmit.push_back(answer.response(id).to_line());
+        let legacy = self.legacy.as_mut().and_then(|asks| asks.answer(id, answer));
+        self.transmit.push_back(legacy.unwrap_or_else(|| answer.response(id).to_line()));
         Ok(())
     }
 
@@ -179,7 +223,23 @@ impl HostLink {
                 }
                 Route::Conversation
             }
+            Ok("assistant" | "user") if self.watch_tools || self.legacy.is_some() => {
+                if let Decoded::Known(message) = line.to_host() {
+                    self.activity.saw(&message);
+                    self.ask_by_call(&message);
+                }
+                Route::Conversation
+            }
             _ => Route::Conversation,
+        }
+    }
+
+    fn ask_by_call(&mut self, message: &ToHost) {
+        let (Some(legacy), ToHost::Assistant(line)) = (&mut self.legacy, message) else { return };
+        for (id, ask) in legacy.asks(line) {
+            self.asked.asked(&id);
+            let request = Box::new(AgentRequest::CanUseTool(Box::new(ask)));
+            self.events.push_back(LinkEvent::Asked { id, request });
         }
     }
 
@@ -301,6 +361,11 @@ impl HostLink {
         self.events.pop_front()
     }
 
+    /// Whether so many lines wait to be written that nothing more should be said for now.
+    pub fn is_backed_up(&self) -> bool {
+        self.transmit.len() >= MOST_UNWRITTEN
+    }
+
     /// When [`handle_timeout`](Self::handle_timeout) must be called, if nothing else happens.
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.pending.next_deadline()
@@ -319,6 +384,21 @@ impl HostLink {
     /// Whether no turn runs and no prompt waits. Work in the background may still go on.
     pub fn is_between_turns(&self) -> bool {
         self.activity.is_between_turns()
+    }
+
+    /// Whether a tool call has no result yet. Needs [`watch_tools`](Self::watch_tools).
+    pub fn awaits_tools(&self) -> bool {
+        self.activity.awaits_tools()
+    }
+
+    /// How many turns have ended.
+    pub fn results(&self) -> u64 {
+        self.activity.results
+    }
+
+    /// The conversation, once a turn has begun.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        self.activity.session.as_ref()
     }
 
     /// Whether the host waits for an answer of the agent.

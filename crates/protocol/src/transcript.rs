@@ -59,6 +59,8 @@ use crate::wire::{Map, Wire};
 pub use body::*;
 pub use event::Event;
 
+pub(crate) use seen::Seen;
+
 use out::Out;
 
 /// How much of a malformed line an event shows.
@@ -183,6 +185,15 @@ impl Transcript {
         }
         let unfinished = unfinished.into_iter().map(Into::into).collect::<Vec<_>>();
         self.out(None).emit(RunEnded::new().unfinished_turns(unfinished));
+    }
+
+    /// The agent was started again, and holds the same conversation. Call it after
+    /// [`handle_end`](Self::handle_end): turns are counted on, everything else begins anew.
+    pub fn handle_restart(&mut self) {
+        let events = std::mem::take(&mut self.events);
+        let turns = self.turns.restart();
+        let session = self.session.take();
+        *self = Self { events, turns, session, ..Self::default() };
     }
 
     fn unknown(&mut self, way: Direction, kind: &str, subtype: Option<&str>, json: String) {

@@ -2,6 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::content::ContentBlock;
+use crate::id::SessionId;
 use crate::lines::{CommandState, TurnResult};
 use crate::system::{SessionState, System, TaskStatus, TaskType};
 use crate::to_host::ToHost;
@@ -16,6 +18,11 @@ pub(super) struct Activity {
     /// Sub-agents and workflows in the background, by their task. A command in the background does
     /// not keep the conversation open.
     background: HashSet<String>,
+    /// Tool calls without a result. Only known if assistant and user lines are read.
+    tools: HashSet<String>,
+    /// Results so far.
+    pub(super) results: u64,
+    pub(super) session: Option<SessionId>,
 }
 
 impl Activity {
@@ -37,7 +44,35 @@ impl Activity {
                     self.prompts.retain(|prompt| prompt != uuid);
                 }
             }
-            ToHost::System(System::Init(_)) => self.turns += 1,
+            ToHost::System(System::Init(init)) => {
+                self.turns += 1;
+                if let Some(session) = init.session_id.value()
+                    && self.session.as_ref() != Some(session)
+                {
+                    self.session = Some(session.detach());
+                }
+            }
+            ToHost::Assistant(line) => {
+                let message = line.message.value();
+                for block in message.iter().flat_map(|message| message.content.items()) {
+                    if let ContentBlock::ToolUse(call) = block
+                        && let Some(id) = call.id.as_str()
+                    {
+                        self.tools.insert(id.to_owned());
+                    }
+                }
+            }
+            ToHost::User(line) => {
+                let message = line.message.value();
+                let blocks = message.and_then(|message| message.content.value());
+                for block in blocks.iter().flat_map(|content| content.blocks()) {
+                    if let ContentBlock::ToolResult(result) = block
+                        && let Some(id) = result.tool_use_id.as_str()
+                    {
+                        self.tools.remove(id);
+                    }
+                }
+            }
             // Nothing more happens without input: whatever we thought to be open is not.
             ToHost::System(System::SessionStateChanged(line))
                 if line.state.value() == Some(&SessionState::Idle) =>
@@ -83,6 +118,8 @@ impl Activity {
     }
 
     fn result(&mut self, result: &TurnResult) {
+        self.results += 1;
+        self.tools.clear();
         self.turns = self.turns.saturating_sub(1);
         let named = result.user_message_uuid.value().into_iter();
         let named: Vec<&str> =
@@ -98,7 +135,12 @@ impl Activity {
     }
 
     pub(super) fn ended(&mut self) {
-        *self = Self::default();
+        let (results, session) = (self.results, self.session.take());
+        *self = Self { results, session, ..Self::default() };
+    }
+
+    pub(super) fn awaits_tools(&self) -> bool {
+        !self.tools.is_empty()
     }
 
     pub(super) fn is_between_turns(&self) -> bool {

@@ -242,6 +242,8 @@ words! {
         Error = "error",
         /// Somebody stopped it.
         Interrupted = "interrupted",
+        /// Its prompt was taken back before it began. No wire says so: a host does.
+        Cancelled = "cancelled",
     }
 }
 

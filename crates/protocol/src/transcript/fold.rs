@@ -181,6 +181,9 @@ impl Transcript {
     fn stream_event(&mut self, line: &StreamLine) {
         let agent = line.parent_tool_use_id.value();
         self.enter(agent, None);
+        if agent.is_none() {
+            self.take_prompt_by_order();
+        }
         let turn = self.turn_of(agent);
         let mut out = Out::new(&mut self.events, turn, agent);
         let messages = self.messages.of(agent);

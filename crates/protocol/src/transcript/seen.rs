@@ -9,14 +9,14 @@ const REMEMBERED: usize = 4096;
 
 /// A set of the latest uuids, of bounded size.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     set: HashSet<u128, BuildHasherDefault<Folded>>,
     order: VecDeque<u128>,
 }
 
 impl Seen {
     /// Notes a uuid; tells whether it was new.
-    pub(super) fn note(&mut self, uuid: &str) -> bool {
+    pub(crate) fn note(&mut self, uuid: &str) -> bool {
         let key = key(uuid);
         if !self.set.insert(key) {
             return false;

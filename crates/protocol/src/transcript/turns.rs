@@ -127,6 +127,11 @@ impl Turns {
         Some((cost * 1e12).round() / 1e12)
     }
 
+    /// Another process goes on: its turns are counted on, its bill is its own.
+    pub(super) fn restart(&mut self) -> Self {
+        Self { started: self.started, ..Self::default() }
+    }
+
     /// The conversation starts anew, and so does the bill.
     pub(super) fn reset_cost(&mut self) {
         self.total_cost = Some(0.0);

@@ -1,0 +1,62 @@
+//! [`Standing`]: how the conversation stands, as the driver sees it.
+
+use duologue_protocol::SessionId;
+use duologue_protocol::host_link::HostLink;
+use tokio::time::Instant;
+
+/// How a conversation stands, as its driver sees it, whatever the consumer has read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Standing {
+    /// No turn runs and no prompt waits.
+    pub between_turns: bool,
+    /// Nothing runs, waits, or works in the background: stdin may close.
+    pub idle: bool,
+    /// The agent waits for an answer of the host.
+    pub asking: bool,
+    /// A tool runs. Only followed with [`Options::watch_tools`](crate::Options::watch_tools).
+    pub tools_running: bool,
+    /// How many turns have ended.
+    pub results: u64,
+    /// The conversation, once a turn has begun.
+    pub session_id: Option<SessionId>,
+    /// When the agent last wrote something. A change of this alone wakes nobody.
+    pub heard: Instant,
+    /// The agent's stdout has ended.
+    pub ended: bool,
+}
+
+impl Standing {
+    pub(crate) fn new() -> Self {
+        Self {
+            between_turns: true,
+            idle: true,
+            asking: false,
+            tools_running: false,
+            results: 0,
+            session_id: None,
+            heard: Instant::now(),
+            ended: false,
+        }
+    }
+
+    /// Takes over how the machine stands. True if something changed.
+    pub(crate) fn follow(&mut self, machine: &HostLink, outgoing: bool, ended: bool) -> bool {
+        let before = (self.between_turns, self.idle, self.asking, self.tools_running);
+        let counted = (self.results, self.ended);
+        self.between_turns = machine.is_between_turns();
+        self.idle = machine.may_close() && !outgoing;
+        self.asking = machine.open_asks().next().is_some();
+        self.tools_running = machine.awaits_tools();
+        self.results = machine.results();
+        self.ended = ended;
+        let mut changed = before
+            != (self.between_turns, self.idle, self.asking, self.tools_running)
+            || counted != (self.results, self.ended);
+        if self.session_id.as_ref() != machine.session_id() {
+            self.session_id = machine.session_id().cloned();
+            changed = true;
+        }
+        changed
+    }
+}

@@ -1,0 +1,66 @@
+//! Permission in the oldest form: a tool call is the question, a line of its own the answer.
+
+use std::collections::HashMap;
+
+use crate::content::ContentBlock;
+use crate::control::CanUseTool;
+use crate::id::{RequestId, ToolUseId};
+use crate::legacy::{Approve, DenyLine, ToolResultLine};
+use crate::lines::Assistant;
+use crate::permission::PermissionResult;
+use crate::tool::AskUserQuestion;
+use crate::transcript::Seen;
+use crate::wire::Wire;
+
+use super::event::Answer;
+
+/// The tool calls that were made into questions.
+#[derive(Debug, Default)]
+pub(super) struct LegacyAsks {
+    /// Calls that were asked about: snapshots repeat them.
+    seen: Seen,
+    open: HashMap<RequestId, ToolUseId>,
+}
+
+impl LegacyAsks {
+    /// The questions that stand in this line, each asked once.
+    pub(super) fn asks(&mut self, line: &Assistant) -> Vec<(RequestId, CanUseTool)> {
+        let blocks = line.message.value().map_or(&[][..], |message| message.content.items());
+        let mut asks = Vec::new();
+        for block in blocks {
+            let ContentBlock::ToolUse(call) = block else { continue };
+            let Some(call_id) = call.id.value() else { continue };
+            if !self.seen.note(call_id.as_str()) {
+                continue;
+            }
+            let id = RequestId::from(format!("tool_use:{call_id}"));
+            let mut ask = CanUseTool::new().tool_use_id(call_id.detach());
+            ask.tool_name = call.name.clone();
+            ask.input = call.input.clone();
+            self.open.insert(id.clone(), call_id.detach());
+            asks.push((id, ask));
+        }
+        asks
+    }
+
+    /// The line that answers this request; `None` if it is none of these.
+    pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<String> {
+        let call = self.open.remove(id)?;
+        let Answer::Success(payload) = answer else { return Some(DenyLine::of(call).to_line()) };
+        Some(match payload.read::<PermissionResult>() {
+            Ok(PermissionResult::Allow(allow)) => {
+                let input = allow.updated_input.value();
+                let question = input.and_then(|input| input.read::<AskUserQuestion>().ok());
+                match question.as_ref().and_then(|question| question.answers.value()) {
+                    Some(answers) => {
+                        let said: Vec<String> =
+                            answers.iter().map(|(_, answer)| answer.text()).collect();
+                        ToolResultLine::of(call, said.join("\n")).to_line()
+                    }
+                    None => Approve::of(call).to_line(),
+                }
+            }
+            _ => DenyLine::of(call).to_line(),
+        })
+    }
+}
