@@ -151,6 +151,21 @@ impl Launch {
         self
     }
 
+    /// Whether it was chosen who answers when the agent asks for permission.
+    pub fn has_permission_prompts(&self) -> bool {
+        self.permission_prompts.is_some() || self.permission_prompt_tool.is_some()
+    }
+
+    /// The limit that [`max_budget_usd`](Self::max_budget_usd) has set.
+    pub const fn budget(&self) -> Option<f64> {
+        self.max_budget_usd
+    }
+
+    /// Whether a hook or a setting needs the handshake to be answered before anything is asked.
+    pub fn needs_handshake(&self) -> bool {
+        !self.hooks.is_empty() || !self.sdk_mcp_servers.is_empty()
+    }
+
     /// What to start if the agent says that there is no such conversation: only
     /// [`Conversation::ResumeOrNew`](super::Conversation::ResumeOrNew) has it.
     ///
