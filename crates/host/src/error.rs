@@ -1,0 +1,176 @@
+//! What can go wrong.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duologue_link::{InboxError, RequestError};
+use duologue_protocol::Fault;
+use duologue_protocol::host_link::Failure;
+use duologue_protocol::launch::LaunchError;
+
+use crate::find::NotFound;
+use crate::process::SpawnError;
+use crate::prompt::PromptError;
+
+/// What can go wrong between a host and its agent.
+///
+/// Every message says what happened and, where the agent is gone, what it last wrote to stderr.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no Claude Code on this machine.
+    #[error(transparent)]
+    NotFound(Arc<NotFound>),
+    /// The options contradict each other, or this version does not know one of them.
+    #[error("these options cannot be used: {0}")]
+    Launch(#[from] LaunchError),
+    /// The agent could not be started.
+    #[error(transparent)]
+    Spawn(Arc<SpawnError>),
+    /// The agent is gone.
+    #[error(transparent)]
+    Gone(Arc<Gone>),
+    /// The agent refused a request.
+    #[error("the agent refused {subtype}: {reason}")]
+    #[non_exhaustive]
+    Refused {
+        /// The request.
+        subtype: String,
+        /// What it said.
+        reason: String,
+        /// The agent knows no such request.
+        unsupported: bool,
+    },
+    /// The agent did not answer a request in time.
+    #[error("the agent did not answer {subtype} within {} s", .after.as_secs_f64())]
+    #[non_exhaustive]
+    TimedOut {
+        /// The request.
+        subtype: String,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The answer to a request has a field of the wrong type.
+    #[error("the answer to {subtype} is malformed: {fault}")]
+    #[non_exhaustive]
+    Malformed {
+        /// The request.
+        subtype: String,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// The prompt cannot be sent.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The lines of the agent could not be kept or read.
+    #[error(transparent)]
+    Stream(#[from] InboxError),
+    /// The conversation has cost as much as it may.
+    #[error(
+        "the budget is used up: {spent_usd:.4} of {limit_usd:.4} USD. Raise max_budget_usd to go on"
+    )]
+    #[non_exhaustive]
+    OverBudget {
+        /// What was spent.
+        spent_usd: f64,
+        /// What may be spent.
+        limit_usd: f64,
+    },
+    /// A request of the agent is not open: it was withdrawn, answered or never made.
+    #[error("request {id} is not open: it was withdrawn, answered or never made")]
+    #[non_exhaustive]
+    NotOpen {
+        /// The request.
+        id: String,
+    },
+    /// The session was closed by this program.
+    #[error("the session is closed")]
+    Closed,
+}
+
+/// How an agent went away.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Gone {
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The end of what it wrote to stderr.
+    pub stderr: String,
+    /// Why this host ended it, if it did.
+    pub reason: Option<String>,
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the agent is gone")?;
+        if let Some(reason) = &self.reason {
+            write!(f, ": {reason}")?;
+        }
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, " (exit code {code})")?,
+            (None, Some(signal)) => write!(f, " (ended by signal {signal})")?,
+            (None, None) => {}
+        }
+        let stderr = self.stderr.trim_end();
+        if !stderr.is_empty() {
+            write!(f, ". The end of its stderr:\n{stderr}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Gone {}
+
+impl Gone {
+    /// Whether the CLI said that it knows no such conversation.
+    pub fn is_unknown_conversation(&self) -> bool {
+        self.stderr.contains("No conversation found")
+    }
+}
+
+impl From<NotFound> for Error {
+    fn from(error: NotFound) -> Self {
+        Self::NotFound(Arc::new(error))
+    }
+}
+
+impl From<SpawnError> for Error {
+    fn from(error: SpawnError) -> Self {
+        Self::Spawn(Arc::new(error))
+    }
+}
+
+impl Error {
+    /// What became of a request; `None` if the agent ended, of which more is to be found out.
+    pub(crate) fn of_request(
+        subtype: &str,
+        timeout: Option<Duration>,
+        error: RequestError,
+    ) -> Option<Self> {
+        let subtype = subtype.to_owned();
+        match error {
+            RequestError::Failed(Failure::Refused(body)) => Some(Self::Refused {
+                unsupported: body.error_code.as_str() == Some("unsupported_request")
+                    || body.error.as_str().is_some_and(|text| text.starts_with("Unsupported")),
+                reason: Failure::Refused(body).to_string(),
+                subtype,
+            }),
+            RequestError::Failed(Failure::TimedOut) => {
+                Some(Self::TimedOut { subtype, after: timeout.unwrap_or_default() })
+            }
+            RequestError::Malformed(fault) => Some(Self::Malformed { subtype, fault }),
+            _ => None,
+        }
+    }
+
+    /// Whether the agent is not there (any more): a new session is needed.
+    pub const fn is_fatal(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound(_) | Self::Launch(_) | Self::Spawn(_) | Self::Gone(_) | Self::Closed
+        )
+    }
+}
