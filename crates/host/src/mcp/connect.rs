@@ -126,7 +126,7 @@ impl Outbox {
 ///
 /// ```
 /// let reply = duologue::mcp::reply(None);
-/// assert_eq!(reply.mcp_response.get().unwrap().as_json(), r#"{"jsonrpc":"2.0","result":{}}"#);
+/// assert_eq!(reply.mcp_response.value().unwrap().as_json(), r#"{"jsonrpc":"2.0","result":{}}"#);
 /// ```
 pub fn reply(response: Option<RawObject>) -> McpMessageReply {
     McpMessageReply::new().mcp_response(response.unwrap_or_else(rpc::acknowledgement))

@@ -26,7 +26,7 @@ pub const MANIFEST_BUDGET: Duration = Duration::from_millis(250);
 /// let dice = mcp::server("dice").tool(mcp::tool("roll", "Rolls a die", async |_: ()| "4"));
 /// let connection = dice.connect(Outbox::closed());
 /// let manifest = mcp::manifest(&*connection, MANIFEST_BUDGET).await.unwrap();
-/// let tools = manifest.tools_list_result.get().unwrap().to_value().unwrap();
+/// let tools = manifest.tools_list_result.value().unwrap().to_value().unwrap();
 /// assert_eq!(tools["tools"][0]["name"], "roll");
 /// # }
 /// ```

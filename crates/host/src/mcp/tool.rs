@@ -106,7 +106,7 @@ impl Tool {
         self
     }
 
-    /// It changes nothing. The agent may call such tools at the same time.
+    /// It changes nothing.
     #[must_use]
     pub fn read_only(self) -> Self {
         self.annotation("readOnlyHint", true)
