@@ -1,0 +1,66 @@
+//! [`manifest`]: the handshake of a server, done before the agent asks for it.
+
+use std::time::Duration;
+
+use duologue_protocol::RawObject;
+use duologue_protocol::control::SdkMcpServerManifest;
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+use super::connect::McpConnection;
+
+/// How long a server may take for its manifest: a start that waits longer gains nothing.
+pub const MANIFEST_BUDGET: Duration = Duration::from_millis(250);
+
+/// Does the handshake with a server beforehand. Sent along with `initialize`, it spares the agent those
+/// round trips: its first message for the server is then a `tools/call`. So use the connection that will
+/// serve the agent.
+///
+/// `None` if the server takes longer than the budget, fails, or lists its tools on several pages. The
+/// agent then does the handshake itself.
+///
+/// ```
+/// use duologue::mcp::{self, MANIFEST_BUDGET, McpServer, Outbox};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let dice = mcp::server("dice").tool(mcp::tool("roll", "Rolls a die", async |_: ()| "4"));
+/// let connection = dice.connect(Outbox::closed());
+/// let manifest = mcp::manifest(&*connection, MANIFEST_BUDGET).await.unwrap();
+/// let tools = manifest.tools_list_result.value().unwrap().to_value().unwrap();
+/// assert_eq!(tools["tools"][0]["name"], "roll");
+/// # }
+/// ```
+pub async fn manifest(
+    connection: &dyn McpConnection,
+    budget: Duration,
+) -> Option<SdkMcpServerManifest> {
+    tokio::time::timeout(budget, capture(connection)).await.ok()?
+}
+
+async fn capture(connection: &dyn McpConnection) -> Option<SdkMcpServerManifest> {
+    let initialize = json!({
+        "jsonrpc": "2.0",
+        "id": "sdk-manifest-capture:1",
+        "method": "initialize",
+        "params": {
+            "protocolVersion": ProtocolVersion::LATEST_WITH_INITIALIZE,
+            "capabilities": {},
+            "clientInfo": { "name": "duologue", "version": env!("CARGO_PKG_VERSION") },
+        },
+    });
+    let initialize_result = ask(connection, &initialize).await?;
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    connection.handle(RawObject::of(&initialized).ok()?).await;
+    let list = json!({ "jsonrpc": "2.0", "id": "sdk-manifest-capture:2", "method": "tools/list" });
+    let tools = ask(connection, &list).await?;
+    if tools.get("nextCursor").is_some_and(|cursor| !cursor.is_null()) {
+        return None;
+    }
+    let manifest = SdkMcpServerManifest::new();
+    Some(manifest.initialize_result(initialize_result).tools_list_result(tools))
+}
+
+async fn ask(connection: &dyn McpConnection, request: &Value) -> Option<RawObject> {
+    let response = connection.handle(RawObject::of(request).ok()?).await?;
+    response.get("result")?.read().ok()
+}
