@@ -1,3 +1,54 @@
-//! Drives Claude Code from Rust: spawns it, holds the conversation, serves what it asks.
+//! Drives Claude Code from Rust: spawns it, holds the conversation over its stdin and stdout, serves
+//! what it asks.
+//!
+//! ```no_run
+//! # #[tokio::main] async fn main() -> Result<(), duologue::Error> {
+//! let answer = duologue::run("What does this project do?").await?;
+//! println!("{}  (${:.4})", answer.text(), answer.cost_usd());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`run`]: one question, one answer.
+//! - [`Session`]: a conversation of many turns. [`Session::builder`] has every option of the official
+//!   SDKs.
+//! - [`Turn`]: one prompt and what comes of it, as [`Event`]s and a [`TurnOutcome`].
+//! - [`ask`]: what the agent asks, and how it is answered: permissions, questions, plans, hooks.
+//! - [`mcp`]: tools in this program.
+//! - [`Control`]: everything that can be asked of the agent.
+//! - [`blocking`]: the same without `async`.
+//!
+//! # What holds
+//!
+//! - The agent is read whatever this program does: no callback and no slow reader holds it up. What is
+//!   not read costs memory up to a budget, then goes to a temporary file.
+//! - Each request is answered at most once, and not after it was withdrawn. No handler, one that
+//!   panics or one that takes too long means no.
+//! - The agent leads a process group. However the session ends, by [`Session::close`], by a drop, by
+//!   the death of this program, the whole group goes.
+//! - Every error about an agent that is gone has the end of its stderr.
 
+pub mod ask;
+pub mod blocking;
+mod error;
+pub mod find;
 pub mod mcp;
+mod outcome;
+mod process;
+mod prompt;
+mod run;
+mod session;
+
+pub use duologue_link::{InboxError, Overflow};
+pub use duologue_protocol as protocol;
+pub use duologue_protocol::launch;
+pub use duologue_protocol::transcript::{Event, Outcome};
+pub use error::{Error, Gone};
+pub use outcome::TurnOutcome;
+pub use process::{ExitReport, Ladder, Rung, SpawnError};
+pub use prompt::{IntoPrompt, PromptError, image};
+pub use run::run;
+pub use session::{
+    Control, Events, Handshake, InterruptReceipt, Message, Messages, Respawn, Session,
+    SessionBuilder, Turn, Watchdog,
+};

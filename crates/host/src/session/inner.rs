@@ -70,6 +70,8 @@ pub(crate) enum Stop {
 pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) version: Option<CliVersion>,
+    /// Prompts are marked as written by a program.
+    pub(crate) verbatim: bool,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) left_open: Arc<LeftOpen>,
     pub(crate) hub: Mutex<Hub>,
@@ -97,11 +99,17 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Inner {
-    pub(crate) fn new(config: Config, handlers: Handlers, version: Option<CliVersion>) -> Self {
+    pub(crate) fn new(
+        config: Config,
+        handlers: Handlers,
+        version: Option<CliVersion>,
+        verbatim: bool,
+    ) -> Self {
         let hub = Mutex::new(Hub::new(config.budget));
         Self {
             config,
             version,
+            verbatim,
             handlers: Arc::new(handlers),
             left_open: Arc::default(),
             hub,

@@ -67,6 +67,10 @@ fn go_live(inner: &Inner, live: Live) -> Result<(), Error> {
     {
         return Err(error.clone());
     }
+    if inner.is_closing() {
+        live.kill();
+        return Err(Error::Closed);
+    }
     inner.phase.send_replace(Phase::Live(live));
     Ok(())
 }

@@ -1,0 +1,412 @@
+//! [`SessionBuilder`]: how a session is set up.
+
+use std::ffi::OsString;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use duologue_link::Overflow;
+use duologue_protocol::control::{Elicitation, RequestUserDialog};
+use duologue_protocol::launch::{CliVersion, Launch, PermissionPrompts};
+use duologue_protocol::{CallbackId, RawJson, RawObject, Text};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::ask::{
+    Decision, DialogAnswer, ElicitationAnswer, Handlers, Hook, PermissionRequest, PlanDecision,
+    PlanRequest, QuestionAnswer, QuestionRequest, boxed, callback_name,
+};
+use crate::error::Error;
+use crate::find;
+use crate::mcp::{self, McpServer};
+use crate::process::Ladder;
+
+use super::config::{Config, Handshake, Respawn, Watchdog};
+use super::handle::Session;
+use super::inner::Inner;
+use super::run::{self, Pipe};
+
+/// The name of the MCP server that holds single tools.
+const TOOLS: &str = "tools";
+
+/// Sets a session up: which agent, how it is started, and who answers what it asks.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), duologue::Error> {
+/// use duologue::Session;
+/// use duologue::ask::{Decision, PermissionRequest};
+/// use duologue::protocol::permission::PermissionMode;
+///
+/// let session = Session::builder()
+///     .model("sonnet")
+///     .permission_mode(PermissionMode::Default)
+///     .on_permission(|ask: PermissionRequest| async move {
+///         match ask.tool_name() {
+///             "Read" | "Grep" => Decision::allow(),
+///             _ => Decision::deny("look, but do not touch"),
+///         }
+///     })
+///     .start()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct SessionBuilder {
+    config: Config,
+    handlers: Handlers,
+    version: Option<CliVersion>,
+    tools: Vec<mcp::Tool>,
+}
+
+impl SessionBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            config: Config::default(),
+            handlers: Handlers::default(),
+            version: None,
+            tools: Vec::new(),
+        }
+    }
+
+    pub(super) fn map_launch(mut self, change: impl FnOnce(Launch) -> Launch) -> Self {
+        self.config.launch = change(self.config.launch);
+        self
+    }
+}
+
+/// Which agent.
+impl SessionBuilder {
+    /// The agent's program. Without it, `claude` is looked for: see [`find`](crate::find).
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.config.program = Some(program.into());
+        self
+    }
+
+    /// Arguments before all others, such as the script that an interpreter runs.
+    #[must_use]
+    pub fn program_args(mut self, args: impl IntoIterator<Item: Into<OsString>>) -> Self {
+        self.config.leading.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// The version of the CLI, if it is known: it need not be asked for then.
+    #[must_use]
+    pub const fn cli_version(mut self, version: CliVersion) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// All launch options at once, instead of those that were set here before.
+    #[must_use]
+    pub fn launch(mut self, launch: Launch) -> Self {
+        self.config.launch = launch;
+        self
+    }
+
+    /// What is done about the handshake.
+    #[must_use]
+    pub const fn handshake(mut self, handshake: Handshake) -> Self {
+        self.config.handshake = handshake;
+        self
+    }
+
+    /// How long the handshake may take: a minute by default.
+    #[must_use]
+    pub const fn handshake_within(mut self, timeout: Duration) -> Self {
+        self.config.handshake_timeout = timeout;
+        self
+    }
+}
+
+/// Who answers what the agent asks. Without a handler, the answer is no.
+impl SessionBuilder {
+    /// Decides whether a tool may be called.
+    ///
+    /// It runs in a task of its own and is dropped when the agent withdraws its request. If it panics,
+    /// the answer is no.
+    #[must_use]
+    pub fn on_permission<F, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(PermissionRequest) -> R + Send + Sync + 'static,
+        R: Future<Output = Decision> + Send + 'static,
+    {
+        self.handlers.permission = Some(Arc::new(move |ask| boxed(handler(ask))));
+        self
+    }
+
+    /// Answers the model's questions. Without it they are asked as permissions are.
+    #[must_use]
+    pub fn on_question<F, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(QuestionRequest) -> R + Send + Sync + 'static,
+        R: Future<Output = QuestionAnswer> + Send + 'static,
+    {
+        self.handlers.question = Some(Arc::new(move |ask| boxed(handler(ask))));
+        self
+    }
+
+    /// Decides about plans. Without it they are asked as permissions are.
+    #[must_use]
+    pub fn on_plan<F, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(PlanRequest) -> R + Send + Sync + 'static,
+        R: Future<Output = PlanDecision> + Send + 'static,
+    {
+        self.handlers.plan = Some(Arc::new(move |ask| boxed(handler(ask))));
+        self
+    }
+
+    /// A hook: called when something happens in the agent.
+    #[must_use]
+    pub fn hook(mut self, hook: Hook) -> Self {
+        self.handlers.hooks.push(hook);
+        self
+    }
+
+    /// An MCP server in this program.
+    #[must_use]
+    pub fn mcp(mut self, server: impl McpServer) -> Self {
+        self.handlers.mcp.push(Arc::new(server));
+        self
+    }
+
+    /// A tool in this program: see [`mcp::tool`](crate::mcp::tool). The model knows it as
+    /// `mcp__tools__<name>`.
+    #[must_use]
+    pub fn tool(mut self, tool: mcp::Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Answers what MCP servers ask the person. Without it they are declined.
+    #[must_use]
+    pub fn on_elicitation<F, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(Elicitation) -> R + Send + Sync + 'static,
+        R: Future<Output = ElicitationAnswer> + Send + 'static,
+    {
+        self.handlers.elicitation = Some(Arc::new(move |ask| boxed(handler(ask))));
+        self
+    }
+
+    /// Shows dialogs of these kinds. Others stay unanswered, as they must.
+    #[must_use]
+    pub fn on_dialog<F, R>(
+        mut self,
+        kinds: impl IntoIterator<Item: Into<String>>,
+        handler: F,
+    ) -> Self
+    where
+        F: Fn(RequestUserDialog) -> R + Send + Sync + 'static,
+        R: Future<Output = DialogAnswer> + Send + 'static,
+    {
+        self.handlers.dialog_kinds.extend(kinds.into_iter().map(Into::into));
+        self.handlers.dialog = Some(Arc::new(move |ask| boxed(handler(ask))));
+        self
+    }
+
+    /// Answers requests of another subtype, with a payload or an error.
+    #[must_use]
+    pub fn on_request<F, R>(mut self, subtype: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(RawObject) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<RawJson, String>> + Send + 'static,
+    {
+        let handler = Arc::new(move |ask| boxed(handler(ask)));
+        self.handlers.other.insert(subtype.into(), handler);
+        self
+    }
+
+    /// Leaves what no handler answers open, for [`Session::respond`].
+    #[must_use]
+    pub const fn answer_by_hand(mut self) -> Self {
+        self.handlers.by_hand = true;
+        self
+    }
+
+    /// How long handlers may take where a person answers: for ever by default. Then the answer is no.
+    #[must_use]
+    pub const fn answer_within(mut self, deadline: Duration) -> Self {
+        self.handlers.deadline = Some(deadline);
+        self
+    }
+
+    /// Takes each line of the agent's stderr. It must not block.
+    #[must_use]
+    pub fn on_stderr(mut self, on_line: impl FnMut(&str) + Send + 'static) -> Self {
+        self.config.on_stderr = Some(Arc::new(Mutex::new(on_line)));
+        self
+    }
+
+    /// Takes what the person should know, as it comes up. See [`Session::notices`].
+    #[must_use]
+    pub fn on_notice(mut self, on_notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.config.on_notice = Some(Arc::new(on_notice));
+        self
+    }
+}
+
+/// How the session behaves.
+impl SessionBuilder {
+    /// How long requests of this host may take: a minute by default; `None` for ever.
+    #[must_use]
+    pub const fn request_within(mut self, timeout: Option<Duration>) -> Self {
+        self.config.timeout = timeout;
+        self
+    }
+
+    /// How long an interrupt may take to settle before the agent is killed: 10 s by default.
+    #[must_use]
+    pub const fn settle_within(mut self, deadline: Duration) -> Self {
+        self.config.settle = deadline;
+        self
+    }
+
+    /// How long each step of ending the agent may take.
+    #[must_use]
+    pub const fn ladder(mut self, ladder: Ladder) -> Self {
+        self.config.ladder = ladder;
+        self
+    }
+
+    /// How long work in the background may hold up [`Session::close`]: ten minutes by default.
+    #[must_use]
+    pub const fn linger(mut self, most: Duration) -> Self {
+        self.config.linger = most;
+        self
+    }
+
+    /// How many bytes of unread lines are kept in memory: 64 MiB by default.
+    #[must_use]
+    pub const fn memory_budget(mut self, bytes: usize) -> Self {
+        self.config.budget = bytes;
+        self
+    }
+
+    /// What happens beyond that: lines go to a temporary file by default.
+    #[must_use]
+    pub const fn overflow(mut self, overflow: Overflow) -> Self {
+        self.config.overflow = overflow;
+        self
+    }
+
+    /// The most bytes a line of the agent may have: 64 MiB by default. A longer one is reported as a
+    /// malformed line; the conversation goes on.
+    #[must_use]
+    pub const fn max_line(mut self, bytes: usize) -> Self {
+        self.config.max_line = bytes;
+        self
+    }
+
+    /// How many pixels a side of a picture may have: 2000 by default. The API takes up to 8000 as long
+    /// as a conversation has few pictures, and fails every turn from then on.
+    #[must_use]
+    pub const fn max_image_pixels(mut self, pixels: usize) -> Self {
+        self.config.max_image_pixels = pixels;
+        self
+    }
+
+    /// Keeps one request of this host in flight, as the oldest descriptions want it.
+    #[must_use]
+    pub const fn serial(mut self) -> Self {
+        self.config.serial = true;
+        self
+    }
+
+    /// Speaks to an agent as the oldest descriptions have it: every tool call is a question, and
+    /// `approve`, `deny` and `tool_result` lines are the answers. Today's CLI does not understand them.
+    #[must_use]
+    pub const fn legacy(mut self) -> Self {
+        self.config.legacy = true;
+        self
+    }
+
+    /// What is done when the agent dies: nothing by default.
+    #[must_use]
+    pub const fn respawn(mut self, respawn: Respawn) -> Self {
+        self.config.respawn = respawn;
+        self
+    }
+
+    /// When the agent is taken for stuck: never by default. It is interrupted, then killed, then, if
+    /// [`respawn`](Self::respawn) says so, started again.
+    #[must_use]
+    pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
+        self.config.watchdog = watchdog;
+        self
+    }
+}
+
+impl SessionBuilder {
+    /// Starts the agent and shakes hands.
+    ///
+    /// # Errors
+    /// If there is no Claude Code, the options do not fit it, or it cannot be started.
+    pub async fn start(mut self) -> Result<Session, Error> {
+        let program = find::cli(self.config.program.as_deref())?;
+        if self.version.is_none() {
+            self.version = find::version(&program, &self.config.leading).await;
+        }
+        self.config.program = Some(program);
+        self.begin(None).await
+    }
+
+    /// Holds the conversation over these two ends of a pipe, without a process.
+    ///
+    /// ```
+    /// # async fn example(socket: tokio::net::TcpStream) -> Result<(), duologue::Error> {
+    /// use duologue::Session;
+    ///
+    /// let (reader, writer) = socket.into_split();
+    /// let session = Session::builder().connect(reader, writer).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the agent does not shake hands, and must.
+    pub async fn connect<R, W>(self, reader: R, writer: W) -> Result<Session, Error>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        self.begin(Some(Pipe { reader: Box::new(reader), writer: Box::new(writer) })).await
+    }
+
+    async fn begin(mut self, pipe: Option<Pipe>) -> Result<Session, Error> {
+        if !self.tools.is_empty() {
+            let tools = std::mem::take(&mut self.tools).into_iter();
+            let server = tools.fold(mcp::server(TOOLS), mcp::Server::tool);
+            self.handlers.mcp.push(Arc::new(server));
+        }
+        let mut launch = self.config.launch;
+        for (number, hook) in self.handlers.hooks.iter().enumerate() {
+            let matcher = hook.as_matcher(CallbackId::from(callback_name(number)));
+            launch = launch.hook(hook.event.clone(), matcher);
+        }
+        for server in &self.handlers.mcp {
+            launch = launch.sdk_mcp_server(Text::from(server.name()));
+        }
+        if !self.handlers.dialog_kinds.is_empty() {
+            launch = launch.supported_dialog_kinds(self.handlers.dialog_kinds.iter().map(String::as_str));
+        }
+        if self.handlers.wants_permissions() && !launch.has_permission_prompts() {
+            launch = launch.permission_prompts(PermissionPrompts::Host);
+        }
+        self.config.launch = launch;
+        let verbatim = self.config.launch.plan(self.version.as_ref())?.verbatim_prompts;
+        let tested = self.version.as_ref().is_none_or(find::is_tested);
+        let version = self.version;
+        let inner = Arc::new(Inner::new(self.config, self.handlers, self.version, verbatim));
+        if !tested && let Some(version) = version {
+            inner.notice(format!(
+                "Claude Code {version} was never tested with this host: what is new in it may be \
+                 shown as unknown"
+            ));
+        }
+        run::start(&inner, pipe).await?;
+        Ok(Session::new(inner))
+    }
+}

@@ -1,0 +1,358 @@
+//! [`Session`]: a conversation with an agent.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use duologue_protocol::control::{ControlResponse, InitializeReply, Response};
+use duologue_protocol::host_link::Answer;
+use duologue_protocol::launch::CliVersion;
+use duologue_protocol::{RawJson, RequestId, SessionId, Uuid};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::ask::Decision;
+use crate::error::Error;
+use crate::process::{ExitReport, Ladder};
+use crate::prompt::{IntoPrompt, PromptError, validate};
+
+use super::builder::SessionBuilder;
+use super::control::Control;
+use super::hub::Wants;
+use super::inner::{Inner, Phase, Stop, lock};
+use super::interrupt::{self, InterruptReceipt};
+use super::turn::{Events, Message, Messages, Turn};
+
+/// A conversation with an agent.
+///
+/// Dropping it kills the agent and everything that the agent has started;
+/// [`close`](Self::close) lets it end in peace.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), duologue::Error> {
+/// use duologue::{Event, Session};
+///
+/// let session = Session::builder().model("sonnet").start().await?;
+/// let mut turn = session.prompt("What does this project do?").await?;
+/// while let Some(event) = turn.next().await? {
+///     match event {
+///         Event::Text(text) => println!("{}", text.text),
+///         Event::ToolCall(call) => eprintln!("· {}", call.name),
+///         _ => {}
+///     }
+/// }
+/// let outcome = turn.outcome().await?;
+/// eprintln!("${:.4}", outcome.cost_usd());
+/// session.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) inner: Arc<Inner>,
+    /// For whoever receives without having asked for a stream.
+    received: AsyncMutex<Option<Messages>>,
+}
+
+impl Session {
+    /// Says how the agent is started.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::new()
+    }
+
+    pub(crate) fn new(inner: Arc<Inner>) -> Self {
+        Self { inner, received: AsyncMutex::new(None) }
+    }
+
+    /// Sends a prompt: a text, blocks, or a [`Prompt`](duologue_protocol::lines::Prompt) made by hand.
+    /// It may be sent while others are in flight.
+    ///
+    /// # Errors
+    /// If it is empty, holds a picture that the API would refuse, or was sent before; if the budget is
+    /// used up; if the agent is gone.
+    pub async fn prompt(&self, prompt: impl IntoPrompt) -> Result<Turn, Error> {
+        let inner = &self.inner;
+        let mut prompt = prompt.into_prompt();
+        validate(&prompt, inner.config.max_image_pixels)?;
+        self.within_budget()?;
+        let uuid = match prompt.uuid.value() {
+            Some(uuid) => uuid.clone(),
+            None => Uuid::from(uuid::Uuid::new_v4().to_string()),
+        };
+        if !inner.name_is_new(&uuid) {
+            return Err(PromptError::SentBefore(uuid.as_str().to_owned()).into());
+        }
+        prompt = prompt.uuid(uuid.clone());
+        if inner.verbatim && prompt.client_composed.value().is_none() {
+            prompt = prompt.client_composed(true);
+        }
+        let live = inner.live().await?;
+        let seat = inner.sit(Wants::Turn(uuid.clone()), live.number);
+        inner.keep(&prompt);
+        if live.link.prompt(prompt).await.is_err() {
+            return Err(inner.why_ended(live.number).await);
+        }
+        Ok(Turn { seat, uuid, over: None })
+    }
+
+    fn within_budget(&self) -> Result<(), Error> {
+        let Some(limit_usd) = self.inner.config.launch.budget() else { return Ok(()) };
+        let spent_usd = self.spent_usd();
+        if spent_usd > limit_usd {
+            return Err(Error::OverBudget { spent_usd, limit_usd });
+        }
+        Ok(())
+    }
+
+    /// All events from now on, of every turn and between them: also what nobody asked for.
+    pub fn events(&self) -> Events {
+        Events { seat: self.inner.sit(Wants::Events, 0) }
+    }
+
+    /// All lines of the agent from now on, as they are.
+    pub fn messages(&self) -> Messages {
+        Messages { seat: self.inner.sit(Wants::Lines, 0) }
+    }
+
+    /// Asks the agent for things.
+    pub fn control(&self) -> Control {
+        Control { inner: Arc::clone(&self.inner), timeout: self.inner.config.timeout }
+    }
+
+    /// Interrupts what the agent does now. The receipt comes at once; the turn ends soon after, as
+    /// [interrupted](crate::TurnOutcome::is_interrupted), and the next prompt works. An agent that does
+    /// not stop within [`settle_within`](SessionBuilder::settle_within) is killed.
+    ///
+    /// Between turns, and a second time, it has no effect. Right after a prompt, the prompt's turn is
+    /// interrupted before it asks the model anything. Open requests of the agent are withdrawn.
+    ///
+    /// # Errors
+    /// If the agent does not answer.
+    pub async fn interrupt(&self) -> Result<InterruptReceipt, Error> {
+        let live = self.inner.live().await?;
+        interrupt::interrupt(&self.inner, &live, None).await
+    }
+
+    /// Aborts the turn by SIGINT, to the agent alone. Today's CLI exits then: it is started again and
+    /// resumes its conversation. The turn is interrupted. Prefer [`interrupt`](Self::interrupt).
+    ///
+    /// # Errors
+    /// If the agent cannot be started again, or is no process of ours.
+    pub async fn abort_by_signal(&self) -> Result<(), Error> {
+        interrupt::abort_by_signal(&self.inner).await
+    }
+
+    /// Answers a request for permission that was left open: its id comes with
+    /// [`PermissionAsked`](duologue_protocol::transcript::PermissionAsked).
+    ///
+    /// # Errors
+    /// If it is not open.
+    pub async fn respond(&self, id: impl Into<RequestId>, decision: Decision) -> Result<(), Error> {
+        let id = id.into();
+        let not_open = || Error::NotOpen { id: id.as_str().to_owned() };
+        let ask = self.inner.left_open.take(&id).ok_or_else(not_open)?;
+        match decision.result(&ask) {
+            Some(result) => self.answer(id, Answer::of(&result)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Answers any request of the agent that was left open, with a payload of its own.
+    ///
+    /// # Errors
+    /// If the agent is gone.
+    pub async fn respond_with(
+        &self,
+        id: impl Into<RequestId>,
+        payload: RawJson,
+    ) -> Result<(), Error> {
+        self.answer(id.into(), Answer::Success(payload)).await
+    }
+
+    async fn answer(&self, id: RequestId, answer: Answer) -> Result<(), Error> {
+        let live = self.inner.live().await?;
+        if live.link.answer(id, answer).await.is_err() {
+            return Err(self.inner.why_ended(live.number).await);
+        }
+        Ok(())
+    }
+
+    /// Sends a prompt, for whoever reads with [`receive`](Self::receive). Gives its name.
+    ///
+    /// # Errors
+    /// As [`prompt`](Self::prompt).
+    pub async fn query(&self, prompt: impl IntoPrompt + Send) -> Result<Uuid, Error> {
+        let mut received = self.received.lock().await;
+        if received.is_none() {
+            *received = Some(self.messages());
+        }
+        drop(received);
+        Ok(self.prompt(prompt).await?.uuid)
+    }
+
+    /// The next line of the agent; `None` when the session was closed. It may be dropped while it
+    /// waits. The first call, or the first [`query`](Self::query), begins to keep lines.
+    ///
+    /// # Errors
+    /// If the agent goes away, or its lines cannot be kept.
+    pub async fn receive(&self) -> Result<Option<Message>, Error> {
+        let mut received = self.received.lock().await;
+        received.get_or_insert_with(|| self.messages()).next().await
+    }
+
+    /// Asks the agent for something by subtype. The same as [`Control::request`].
+    ///
+    /// # Errors
+    /// If the agent refuses, does not answer in time, or is gone.
+    pub async fn control_request(
+        &self,
+        subtype: &str,
+        fields: &serde_json::Value,
+    ) -> Result<Option<RawJson>, Error> {
+        self.control().request(subtype, fields).await
+    }
+
+    /// Answers a request of the agent with a whole `control_response`.
+    ///
+    /// # Errors
+    /// If it names no request, or the agent is gone.
+    pub async fn control_response(&self, response: &ControlResponse) -> Result<(), Error> {
+        let Some(id) = response.request_id().cloned() else {
+            return Err(Error::NotOpen { id: String::new() });
+        };
+        self.inner.left_open.take(&id);
+        let answer = match response.response.value() {
+            Some(Response::Success(success)) => match success.response.value() {
+                Some(payload) => Answer::Success(payload.clone()),
+                None => Answer::Ack,
+            },
+            Some(Response::Error(failure)) => {
+                Answer::Error(failure.error.as_str().unwrap_or("refused").into())
+            }
+            _ => Answer::Ack,
+        };
+        self.answer(id, answer).await
+    }
+
+    /// What the agent said in the handshake; `None` if there was none.
+    pub fn handshake(&self) -> Option<InitializeReply> {
+        lock(&self.inner.handshake).clone()
+    }
+
+    /// The conversation's id, once a turn has begun. It may change: `/clear` begins another one.
+    pub fn session_id(&self) -> Option<SessionId> {
+        let live = self.inner.live_now();
+        let told = live.and_then(|live| live.link.standing().borrow().session_id.clone());
+        told.or_else(|| lock(&self.inner.hub).session_id.clone())
+    }
+
+    /// What was spent so far, in USD, by turns whose end was read; also before the agent was started
+    /// again.
+    pub fn spent_usd(&self) -> f64 {
+        lock(&self.inner.hub).spent_usd
+    }
+
+    /// The agent's process; `None` if it is none of ours, or is gone.
+    pub fn pid(&self) -> Option<u32> {
+        self.inner.live_now()?.process.map(|process| process.pid())
+    }
+
+    /// The version of Claude Code, as far as it is known.
+    pub fn version(&self) -> Option<CliVersion> {
+        let said = lock(&self.inner.handshake);
+        let said = said.as_ref().and_then(|reply| reply.claude_code_version.as_str());
+        said.and_then(CliVersion::parse).or(self.inner.version)
+    }
+
+    /// What the person should know: an untested version, options without effect…
+    pub fn notices(&self) -> Vec<String> {
+        lock(&self.inner.notices).clone()
+    }
+
+    /// The end of what the agent wrote to stderr.
+    pub fn stderr(&self) -> String {
+        let process = self.inner.live_now().and_then(|live| live.process);
+        process.map(|process| process.stderr()).unwrap_or_default()
+    }
+
+    /// Ends the conversation in peace: waits until nothing runs, waits or works in the background,
+    /// closes the agent's stdin, and sees to its end.
+    ///
+    /// Work in the background between turns is waited for
+    /// [ten minutes](SessionBuilder::linger); a turn as long as it takes.
+    ///
+    /// # Errors
+    /// If the agent had gone before.
+    pub async fn close(self) -> Result<ExitReport, Error> {
+        let inner = Arc::clone(&self.inner);
+        let live = inner.live().await?;
+        inner.closing.store(true, Ordering::Relaxed);
+        let ladder = inner.config.ladder;
+        // An agent that reads nothing takes no farewell either.
+        let told = tokio::time::timeout(ladder.stdin_grace, live.link.close_when_idle()).await;
+        if told.is_ok() {
+            let mut stands = live.link.standing();
+            let mut quiet_since = None;
+            loop {
+                let standing = stands.borrow_and_update().clone();
+                if standing.idle || standing.ended {
+                    break;
+                }
+                let at_rest = standing.between_turns && !standing.asking;
+                let since = at_rest.then(|| *quiet_since.get_or_insert_with(tokio::time::Instant::now));
+                match since {
+                    None => {
+                        quiet_since = None;
+                        if stands.changed().await.is_err() {
+                            break;
+                        }
+                    }
+                    Some(since) => {
+                        let until = since + inner.config.linger;
+                        if tokio::time::timeout_at(until, stands.changed()).await.is_err() {
+                            let _ = live.link.close().await;
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        let report = match &live.process {
+            Some(process) => process.end(ladder).await,
+            None => {
+                let mut ended = inner.ended.subscribe();
+                let end = ended.wait_for(|(number, _)| *number >= live.number);
+                if tokio::time::timeout(ladder.stdin_grace, end).await.is_err() {
+                    live.kill();
+                }
+                ExitReport::default()
+            }
+        };
+        inner.why_ended(live.number).await;
+        Ok(report)
+    }
+
+    /// Ends the agent at once, and everything that it has started.
+    pub async fn kill(self) {
+        *lock(&self.inner.stop) = Some(Stop::Close);
+        self.inner.closing.store(true, Ordering::Relaxed);
+        let Some(live) = self.inner.live_now() else { return };
+        match &live.process {
+            Some(process) => {
+                process.end(Ladder::at_once()).await;
+            }
+            None => live.kill(),
+        }
+        // Nobody is left to hold it up; but a driver that was never polled never ends.
+        let gone = self.inner.why_ended(live.number);
+        let _ = tokio::time::timeout(Duration::from_secs(2), gone).await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.inner.closing.store(true, Ordering::Relaxed);
+        if let Phase::Live(live) = &*self.inner.phase.borrow() {
+            live.kill();
+        }
+    }
+}
