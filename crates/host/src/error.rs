@@ -84,6 +84,12 @@ pub enum Error {
         /// The request.
         id: String,
     },
+    /// The runtime of [`blocking`](crate::blocking) could not be started.
+    #[error("the runtime could not be started: {0}")]
+    Runtime(Arc<std::io::Error>),
+    /// A blocking function was called where `async` code runs: it would hold up everything there.
+    #[error("blocking functions cannot be used inside of async code: use the async ones")]
+    InsideAsync,
     /// The session was closed by this program.
     #[error("the session is closed")]
     Closed,

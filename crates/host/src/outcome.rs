@@ -29,7 +29,12 @@ impl TurnOutcome {
     /// The text of the last message, put together from its blocks.
     pub fn text(&self) -> &str {
         let finished = &self.finished;
-        finished.text.as_str().filter(|text| !text.is_empty()).or(finished.result.as_str()).unwrap_or_default()
+        finished
+            .text
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .or(finished.result.as_str())
+            .unwrap_or_default()
     }
 
     /// How the turn ended.

@@ -51,7 +51,9 @@ pub enum PromptError {
         limit: usize,
     },
     /// A picture has too many pixels.
-    #[error("the picture is {width}×{height} pixels, and may be {limit} a side: scale it down, or see max_image_pixels")]
+    #[error(
+        "the picture is {width}×{height} pixels, and may be {limit} a side: scale it down, or see max_image_pixels"
+    )]
     #[non_exhaustive]
     TooManyPixels {
         /// Its width.
@@ -127,14 +129,12 @@ fn validate_block(block: &ContentBlock, most_pixels: usize) -> Result<(), Prompt
     if data.len() > MOST_ENCODED {
         return Err(PromptError::TooLarge { bytes: data.len(), limit: MOST_ENCODED });
     }
-    let bytes =
-        STANDARD.decode(data).map_err(|error| PromptError::NotBase64(error.to_string()))?;
+    let bytes = STANDARD.decode(data).map_err(|error| PromptError::NotBase64(error.to_string()))?;
     let found = check(&bytes, most_pixels)?;
     match source.media_type.as_str() {
-        Some(said) if said != found => Err(PromptError::OtherFormat {
-            said: said.to_owned(),
-            found: found.to_owned(),
-        }),
+        Some(said) if said != found => {
+            Err(PromptError::OtherFormat { said: said.to_owned(), found: found.to_owned() })
+        }
         _ => Ok(()),
     }
 }

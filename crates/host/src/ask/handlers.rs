@@ -44,10 +44,7 @@ pub(crate) struct Handlers {
 impl Handlers {
     /// Whether the host wants to be asked for permission.
     pub(crate) fn wants_permissions(&self) -> bool {
-        self.by_hand
-            || self.permission.is_some()
-            || self.question.is_some()
-            || self.plan.is_some()
+        self.by_hand || self.permission.is_some() || self.question.is_some() || self.plan.is_some()
     }
 }
 

@@ -15,5 +15,5 @@ pub use hook::{Hook, HookCall};
 pub use permission::{Decision, PermissionRequest};
 pub use person::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
 
-pub(crate) use handlers::{Handlers, boxed};
+pub(crate) use handlers::{BoxFuture, Handlers, boxed};
 pub(crate) use serve::{LeftOpen, Server, callback_name};

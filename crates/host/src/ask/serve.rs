@@ -191,7 +191,8 @@ impl Server {
             && let Some(handler) = &handlers.plan
         {
             let request = PlanRequest::new(id.clone(), &ask);
-            let work = answered(handler, request, move |decision| Answer::of(&decision.result(&ask)));
+            let work =
+                answered(handler, request, move |decision| Answer::of(&decision.result(&ask)));
             return Ok(Job { work, deadline, failed });
         }
         let Some(handler) = &handlers.permission else {
@@ -225,7 +226,7 @@ impl Server {
         let Some(hook) = number.and_then(|number| self.handlers.hooks.get(number)) else {
             // The oldest descriptions tell of hooks that only want to be heard.
             return Err(if callback.hook_name.value().is_some() {
-                Answer::Success(RawObject::default().into())
+                Answer::of(&RawObject::default())
             } else {
                 failed("this host knows no such hook")
             });

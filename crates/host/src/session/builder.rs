@@ -390,7 +390,8 @@ impl SessionBuilder {
             launch = launch.sdk_mcp_server(Text::from(server.name()));
         }
         if !self.handlers.dialog_kinds.is_empty() {
-            launch = launch.supported_dialog_kinds(self.handlers.dialog_kinds.iter().map(String::as_str));
+            launch = launch
+                .supported_dialog_kinds(self.handlers.dialog_kinds.iter().map(String::as_str));
         }
         if self.handlers.wants_permissions() && !launch.has_permission_prompts() {
             launch = launch.permission_prompts(PermissionPrompts::Host);

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use duologue_protocol::control::*;
 use duologue_protocol::permission::PermissionMode;
-use duologue_protocol::wire::Map;
-use duologue_protocol::{Number, RawJson, RawObject, Text, Uuid};
+use duologue_protocol::{Map, Number, RawJson, RawObject, Text, Uuid};
 
 use crate::error::Error;
 
@@ -120,7 +119,7 @@ methods! {
     /// Changes settings, as if they had been given as flags. A null clears one.
     apply_flag_settings(settings: RawObject) -> Ack = ApplyFlagSettings::new().settings(settings);
     /// Writes settings to a file: `localSettings` or `userSettings`.
-    update_settings(source: impl Into<SettingsFile>, settings: RawObject) -> Ack =
+    update_settings(source: impl Into<Text>, settings: RawObject) -> Ack =
         UpdateSettings::new().source(source).settings(settings);
     /// What are the settings?
     get_settings() -> GetSettingsReply = GetSettings::new();

@@ -298,7 +298,8 @@ impl Session {
                     break;
                 }
                 let at_rest = standing.between_turns && !standing.asking;
-                let since = at_rest.then(|| *quiet_since.get_or_insert_with(tokio::time::Instant::now));
+                let since =
+                    at_rest.then(|| *quiet_since.get_or_insert_with(tokio::time::Instant::now));
                 match since {
                     None => {
                         quiet_since = None;

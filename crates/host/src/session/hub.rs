@@ -293,9 +293,9 @@ impl Hub {
             }
         }
         // Whose turn it is may be told only after it has begun.
-        let owned = recipients.iter().any(|at| {
-            self.seats.get(*at).is_some_and(|seat| matches!(seat.wants, Wants::Turn(_)))
-        });
+        let owned = recipients
+            .iter()
+            .any(|at| self.seats.get(*at).is_some_and(|seat| matches!(seat.wants, Wants::Turn(_))));
         if waiting && !owned && turn.is_some() {
             if self.limbo.len() == MOST_IN_LIMBO {
                 self.limbo.pop_front();
@@ -323,7 +323,9 @@ impl Hub {
             Event::PromptMerged(merged) => {
                 self.assign(merged.uuid.value().into_iter(), event.turn());
             }
-            Event::TurnStarted(started) => self.assign(started.prompts.items().iter(), event.turn()),
+            Event::TurnStarted(started) => {
+                self.assign(started.prompts.items().iter(), event.turn())
+            }
             Event::TurnFinished(finished) => {
                 self.assign(finished.prompts.items().iter(), event.turn());
                 if let Some(cost) = finished.cost_usd.value() {

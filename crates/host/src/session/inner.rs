@@ -93,7 +93,7 @@ pub(crate) struct Inner {
     respawns: AtomicU32,
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic elsewhere does not make what is kept here wrong.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -243,9 +243,7 @@ impl Inner {
         }
         let mut kept = lock(&self.kept);
         let unanswered: Vec<Uuid> = lock(&self.hub).unanswered().cloned().collect();
-        kept.retain(|prompt| {
-            prompt.uuid.value().is_some_and(|uuid| unanswered.contains(uuid))
-        });
+        kept.retain(|prompt| prompt.uuid.value().is_some_and(|uuid| unanswered.contains(uuid)));
         kept.push(prompt.clone());
     }
 

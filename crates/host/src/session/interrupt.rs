@@ -52,8 +52,8 @@ pub(crate) async fn interrupt(
     };
     Ok(InterruptReceipt {
         effective,
-        still_queued: reply.still_queued.items().iter().map(Uuid::from).collect(),
-        cancelled: reply.cancelled.items().iter().map(Uuid::from).collect(),
+        still_queued: reply.still_queued.items().to_vec(),
+        cancelled: reply.cancelled.items().to_vec(),
     })
 }
 

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use duologue_protocol::control::{AgentDefinition, Initialize, McpServerConfig, SdkMcpServerConfig};
+use duologue_protocol::control::{
+    AgentDefinition, Initialize, McpServerConfig, SdkMcpServerConfig,
+};
 use duologue_protocol::launch::{
     ArgvBudget, Conversation, Delivery, Effort, PermissionPrompts, Plugin, QuestionPreview,
     SettingSource, Settings, Skills, SystemPrompt, Thinking, Tools,

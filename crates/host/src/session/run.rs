@@ -11,7 +11,7 @@ use duologue_protocol::{RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::ask::{Server, boxed};
+use crate::ask::{BoxFuture, Server, boxed};
 use crate::error::{Error, Gone};
 use crate::find;
 use crate::mcp::{McpConnection, Outbox};
@@ -270,12 +270,16 @@ async fn supervise(
     drop(transition);
     inner.changed.notify_waiters();
     if again {
-        tokio::spawn(boxed(start_again(inner, live, resend)));
+        tokio::spawn(start_again(inner, live, resend));
     }
 }
 
 /// Starts the agent again, in the conversation in which it was.
-async fn start_again(inner: Arc<Inner>, before: Live, resend: bool) {
+fn start_again(inner: Arc<Inner>, before: Live, resend: bool) -> BoxFuture<()> {
+    boxed(try_again(inner, before, resend))
+}
+
+async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
     let session = before.link.standing().borrow().session_id.clone();
     let session = session.or_else(|| lock(&inner.hub).session_id.clone());
     let mut launch = inner.config.launch.clone();
@@ -288,7 +292,7 @@ async fn start_again(inner: Arc<Inner>, before: Live, resend: bool) {
     if resend {
         lock(&inner.hub).move_turns(number);
     }
-    if let Err(error) = boxed(spawn_again(Arc::clone(&inner), launch, number)).await {
+    if let Err(error) = spawn(&inner, &launch, number).await {
         inner.phase.send_replace(Phase::Over(error.clone()));
         let last = Some(Err(error.clone()));
         let ending = Ending { error, interrupted: false, resend: false, last };
@@ -300,8 +304,3 @@ async fn start_again(inner: Arc<Inner>, before: Live, resend: bool) {
         inner.resend_prompts().await;
     }
 }
-
-async fn spawn_again(inner: Arc<Inner>, launch: Launch, number: u64) -> Result<(), Error> {
-    spawn(&inner, &launch, number).await
-}
-

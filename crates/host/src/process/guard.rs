@@ -1,0 +1,193 @@
+//! The guard: kills the agents of a host that dies, even by `kill -9`.
+//!
+//! One small shell per host, shared by all its agents. Its stdin is a pipe whose other end only the
+//! host holds. It is told which process groups there are; when the pipe ends, the host is gone, and
+//! it kills those that are left. It has a group of its own, so that Ctrl-C does not reach it, and
+//! ends with the last agent.
+//!
+//! Why not `PR_SET_PDEATHSIG`? It must be set between fork and exec, which is `unsafe`. It fires when
+//! the *thread* that forked ends, which in a runtime is any worker. It reaches the child only, not
+//! what that has started. And only Linux has it.
+//!
+//! What it does not cover: an agent whose host dies in the microseconds between the agent's start
+//! and the line that tells of it, whose stdin then ends all the same; and processes that left the
+//! group. An agent does not inherit the pipe: the standard library opens it close-on-exec. A host
+//! that forks without exec shares it, and the guard then waits for both.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+
+/// Every POSIX system has it.
+#[cfg(unix)]
+const SHELL: &str = "/bin/sh";
+
+const SCRIPT: &str = include_str!("guard.sh");
+
+/// The guard of this host, if one is at work.
+static OURS: Mutex<Weak<Guard>> = Mutex::new(Weak::new());
+
+/// A shell, and what it was told.
+#[derive(Debug)]
+pub(super) struct Guard {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    shell: Shell,
+    groups: BTreeSet<u32>,
+}
+
+#[derive(Debug)]
+struct Shell {
+    path: PathBuf,
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests look for it"))]
+    pid: u32,
+    /// Taken at the end.
+    running: Option<(Child, ChildStdin)>,
+}
+
+/// A group that is guarded until this is dropped.
+#[derive(Debug)]
+pub(super) struct Guarded {
+    guard: Arc<Guard>,
+    group: u32,
+}
+
+impl Guard {
+    /// The guard of this host. The first who asks starts it.
+    #[cfg(unix)]
+    pub(super) fn ours() -> io::Result<Arc<Self>> {
+        let mut ours = lock(&OURS);
+        if let Some(guard) = ours.upgrade() {
+            return Ok(guard);
+        }
+        let guard = Arc::new(Self::start(Path::new(SHELL))?);
+        *ours = Arc::downgrade(&guard);
+        Ok(guard)
+    }
+
+    /// Elsewhere there is no such shell.
+    #[cfg(not(unix))]
+    pub(super) fn ours() -> io::Result<Arc<Self>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn start(shell: &Path) -> io::Result<Self> {
+        let state = State { shell: Shell::start(shell)?, groups: BTreeSet::new() };
+        Ok(Self { state: Mutex::new(state) })
+    }
+
+    /// From now on, the group dies with the host.
+    pub(super) fn watch(self: &Arc<Self>, group: u32) -> io::Result<Guarded> {
+        let mut state = lock(&self.state);
+        state.groups.insert(group);
+        if let Err(error) = state.tell(b'+', group) {
+            state.groups.remove(&group);
+            return Err(error);
+        }
+        Ok(Guarded { guard: Arc::clone(self), group })
+    }
+
+    /// The number of the shell's process.
+    #[cfg(test)]
+    pub(super) fn pid(&self) -> u32 {
+        lock(&self.state).shell.pid
+    }
+
+    /// Ends the pipe, as the death of the host does.
+    #[cfg(test)]
+    pub(super) fn hang_up(&self) {
+        lock(&self.state).shell.finish();
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let mut state = lock(&self.guard.state);
+        state.groups.remove(&self.group);
+        // If nobody is there to hear it, nobody is there to kill the group either.
+        let _ = state.tell(b'-', self.group);
+    }
+}
+
+impl State {
+    /// Tells of a group. A shell that is dead or does not listen is replaced, and the new one told
+    /// everything.
+    fn tell(&mut self, what: u8, group: u32) -> io::Result<()> {
+        if self.shell.tell(what, group).is_ok() {
+            return Ok(());
+        }
+        self.shell.kill();
+        self.shell = Shell::start(&self.shell.path)?;
+        self.groups.iter().try_for_each(|group| self.shell.tell(b'+', *group))
+    }
+}
+
+impl Shell {
+    fn start(path: &Path) -> io::Result<Self> {
+        let mut command = Command::new(path);
+        command
+            .arg("-c")
+            .arg(SCRIPT)
+            .arg("duologue-guard")
+            // It needs nothing, and holds on to nothing.
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn()?;
+        let pipe = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        // A shell that was stopped must not stop us when the pipe is full.
+        #[cfg(unix)]
+        if let Ok(flags) = rustix::fs::fcntl_getfl(&pipe) {
+            let _ = rustix::fs::fcntl_setfl(&pipe, flags | rustix::fs::OFlags::NONBLOCK);
+        }
+        Ok(Self { path: path.to_owned(), pid: child.id(), running: Some((child, pipe)) })
+    }
+
+    /// A line is shorter than what a pipe takes at once, so that it arrives whole or not at all.
+    fn tell(&mut self, what: u8, group: u32) -> io::Result<()> {
+        let line = format!("{} {group}\n", char::from(what));
+        let (_, pipe) = self.running.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        pipe.write_all(line.as_bytes())
+    }
+
+    /// Killed, it kills nobody.
+    fn kill(&mut self) {
+        if let Some((mut shell, _pipe)) = self.running.take() {
+            let _ = shell.kill();
+            let _ = shell.wait();
+        }
+    }
+
+    /// Ends the pipe and so the shell, and reaps it without making anybody wait.
+    fn finish(&mut self) {
+        let Some((shell, pipe)) = self.running.take() else { return };
+        drop(pipe);
+        let shell = Arc::new(Mutex::new(shell));
+        let reaped = Arc::clone(&shell);
+        let reaper = thread::Builder::new().name("duologue-guard".to_owned());
+        if reaper.spawn(move || lock(&reaped).wait()).is_err() {
+            // No thread to be had: it has nothing left to do but exit.
+            let _ = lock(&shell).wait();
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,186 @@
+//! [`Spawn`]: how a process is started.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use duologue_protocol::launch::{EnvChange, LaunchPlan, PlannedFile};
+use tempfile::TempDir;
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+use super::child::Slot;
+use super::control::{Beginning, Process};
+use super::error::{SpawnError, diagnose, has_directory};
+use super::guard::Guard;
+use super::stderr::{OnLine, Tail, drain};
+
+/// How a process is started.
+pub(crate) struct Spawn {
+    program: PathBuf,
+    leading: Vec<OsString>,
+    plan: Option<LaunchPlan>,
+    env: Vec<(OsString, EnvChange)>,
+    on_stderr: Option<OnLine>,
+}
+
+/// A process that has just started, and its pipes.
+#[derive(Debug)]
+pub(crate) struct Started {
+    /// The process. Dropped, it is killed.
+    pub(crate) process: Process,
+    /// What it reads. Dropped, it ends.
+    pub(crate) stdin: ChildStdin,
+    /// What it writes.
+    pub(crate) stdout: ChildStdout,
+}
+
+impl fmt::Debug for Spawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawn")
+            .field("program", &self.program)
+            .field("leading", &self.leading)
+            .field("plan", &self.plan)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Spawn {
+    /// Starts this program: a path, or a name that is looked up on the PATH.
+    pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
+        let (leading, env) = (Vec::new(), Vec::new());
+        Self { program: program.into(), leading, plan: None, env, on_stderr: None }
+    }
+
+    /// Arguments before those of the plan, such as the script that an interpreter runs.
+    #[must_use]
+    pub(crate) fn leading(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.leading.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// The arguments, the environment, the directory and the files.
+    #[must_use]
+    pub(crate) fn plan(mut self, plan: LaunchPlan) -> Self {
+        self.plan = Some(plan);
+        self
+    }
+
+    /// Changes a variable, after the plan has.
+    #[must_use]
+    pub(crate) fn env(mut self, name: impl Into<OsString>, change: EnvChange) -> Self {
+        self.env.push((name.into(), change));
+        self
+    }
+
+    /// Takes each line of stderr as it comes. It must not block: the agent may come to wait for it.
+    #[must_use]
+    pub(crate) fn on_stderr(mut self, on_line: impl FnMut(&str) + Send + 'static) -> Self {
+        self.on_stderr = Some(Box::new(on_line));
+        self
+    }
+
+    /// Starts it, in a group of its own, with pipes for stdin, stdout and stderr.
+    ///
+    /// # Errors
+    /// If it cannot be started, or if there is no runtime.
+    pub(crate) fn start(self) -> Result<Started, SpawnError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(SpawnError::NoRuntime);
+        }
+        let Self { program, leading, mut plan, env, on_stderr } = self;
+        let files = plan.as_mut().map(write_files).transpose().map_err(SpawnError::File)?.flatten();
+        // A relative path is meant from here, not from the directory that the agent starts in.
+        let program = if has_directory(&program) {
+            std::path::absolute(&program).unwrap_or(program)
+        } else {
+            program
+        };
+        let mut command = Command::new(&program);
+        command.args(&leading);
+        let mut cwd = None;
+        if let Some(plan) = plan {
+            command.args(&plan.args);
+            change(&mut command, &plan.env);
+            cwd = plan.cwd;
+        }
+        change(&mut command, &env);
+        if let Some(cwd) = &cwd {
+            command.current_dir(cwd);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        command.process_group(0);
+        // CREATE_NO_WINDOW: a host without a console does not open one for each agent.
+        #[cfg(windows)]
+        command.creation_flags(0x0800_0000);
+
+        let guard = Guard::ours();
+        let mut child = command.spawn().map_err(|source| {
+            let args = command.as_std().get_args();
+            diagnose(&program, cwd.as_deref(), args.map(|arg| arg.len() + 1).sum(), source)
+        })?;
+        let pipes = (child.id(), child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            // We asked for them; without them it is of no use.
+            let _ = child.start_kill();
+            let source = io::Error::other("it has no pipes");
+            return Err(SpawnError::Other { program, source });
+        };
+        let (guarded, unguarded) = match guard.and_then(|guard| guard.watch(pid)) {
+            Ok(guarded) => (Some(guarded), None),
+            Err(error) => (None, Some(notice(&error))),
+        };
+        let tail = Tail::default();
+        let drain = tokio::spawn(drain(stderr, tail.clone(), on_stderr));
+        let slot = Slot::new(child, pid, guarded);
+        let process = Process::new(Beginning { pid, slot, tail, drain, unguarded, files });
+        Ok(Started { process, stdin, stdout })
+    }
+}
+
+fn notice(error: &io::Error) -> String {
+    if cfg!(unix) {
+        format!("if this program is killed, its agents go on: no guard could be started ({error})")
+    } else {
+        "if this program is killed, its agents go on: there is no guard on this system".to_owned()
+    }
+}
+
+fn change(command: &mut Command, changes: &[(OsString, EnvChange)]) {
+    for (name, change) in changes {
+        match change {
+            EnvChange::Set(value) => command.env(name, value),
+            EnvChange::Remove => command.env_remove(name),
+        };
+    }
+}
+
+/// Writes the plan's files where only the owner can read them, and tells the plan.
+fn write_files(plan: &mut LaunchPlan) -> io::Result<Option<TempDir>> {
+    if plan.files.is_empty() {
+        return Ok(None);
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("duologue-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    let directory = builder.tempdir()?;
+    for at in 0..plan.files.len() {
+        let Some(file) = plan.files.get(at) else { break };
+        let path = directory.path().join(format!("{at}{}", file.suffix));
+        write_file(&path, file)?;
+        plan.place(at, &path);
+    }
+    Ok(Some(directory))
+}
+
+fn write_file(path: &Path, file: &PlannedFile) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(file.contents.as_bytes())
+}

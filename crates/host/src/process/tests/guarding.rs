@@ -1,0 +1,172 @@
+//! The guard, which outlives its host.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use super::support::*;
+use crate::process::Signal;
+use crate::process::group::{signal_group, signal_process};
+use crate::process::guard::Guard;
+
+/// Set for the process that plays the host.
+const HOST: &str = "DUOLOGUE_TEST_PLAYS_HOST";
+
+/// Not a test by itself: what the next one runs, in a process of its own.
+#[test]
+fn plays_the_host() {
+    if std::env::var_os(HOST).is_none() {
+        return;
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _kept = runtime.block_on(async {
+        let mut kept = Vec::new();
+        let guard = Guard::ours().unwrap();
+        let mut family = format!("family {}", guard.pid());
+        for _ in 0..3 {
+            let started =
+                start("trap '' TERM HUP; sleep 1000 & echo $$ $!; while :; do wait; done");
+            let mut lines = lines(started.stdout);
+            family = format!("{family} {}", line(&mut lines).await);
+            kept.push((started.process, started.stdin, lines));
+        }
+        // Not `println`, which tests capture.
+        writeln!(std::io::stdout(), "{family}").unwrap();
+        kept
+    });
+    // Until it is killed.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[tokio::test]
+async fn the_death_of_the_host_ends_its_agents() {
+    let mut host = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "process::tests::guarding::plays_the_host", "--nocapture"])
+        .env(HOST, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(host.stdout.take().unwrap());
+    let family = said.lines().map(Result::unwrap).find(|line| line.contains("family "));
+    let family = numbers(family.unwrap().split_once("family ").unwrap().1);
+    // The guard, three agents, three grandchildren.
+    assert_eq!(family.len(), 7);
+    assert!(family.iter().all(|pid| lives(*pid)));
+    // SIGKILL, of which nobody can be told.
+    host.kill().unwrap();
+    host.wait().unwrap();
+    vanish(&family).await;
+}
+
+fn sleeper() -> Child {
+    Command::new("sleep").arg("1000").process_group(0).spawn().unwrap()
+}
+
+#[tokio::test]
+async fn the_script_kills_what_is_left_and_nothing_else() {
+    for shell in ["/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox"] {
+        if !Path::new(shell).exists() {
+            continue;
+        }
+        let mut sleepers = [sleeper(), sleeper(), sleeper(), sleeper()];
+        let [a, b, c, d] = sleepers.each_ref().map(Child::id);
+        let mut guard = Command::new(shell);
+        if shell.ends_with("busybox") {
+            guard.arg("sh");
+        }
+        let mut guard = guard
+            .args(["-c", include_str!("../guard.sh")])
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = guard.stdin.take().unwrap();
+        // Nonsense is no reason to kill everybody, or itself.
+        write!(pipe, "+ {a}\n+ {b}\n+ {c}\n\n- {b}\n+\n+ 0\n+ 1\n+ -1\n+ x\n+ 01\n- 7{a}\n")
+            .unwrap();
+        write!(pipe, "+ {d}\n- {a}\n- {a}\n+ {a}\n").unwrap();
+        for signal in [Signal::Int, Signal::Term] {
+            // Until it has come so far as to ignore them, it may die of them.
+            ignores(guard.id(), signal).await;
+            signal_group(guard.id(), signal).unwrap();
+        }
+        drop(pipe);
+        assert!(guard.wait().unwrap().success(), "{shell}");
+        for (sleeper, killed) in sleepers.iter_mut().zip([true, false, true, true]) {
+            if !killed {
+                assert!(lives(sleeper.id()), "{shell}");
+                sleeper.kill().unwrap();
+            }
+            sleeper.wait().unwrap();
+        }
+    }
+}
+
+/// Waits until a process ignores a signal.
+async fn ignores(pid: u32, signal: Signal) {
+    let number = rustix::process::Signal::from(signal).as_raw();
+    soon(async {
+        loop {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+            let Ok(status) = status else { break };
+            let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+            let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+            if ignored & (1 << (number - 1)) != 0 {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_guard_ends_with_the_last_agent() {
+    let mut sleeper = sleeper();
+    let guard = Arc::new(Guard::start(Path::new("/bin/sh")).unwrap());
+    let pid = guard.pid();
+    let (first, second) = (guard.watch(sleeper.id()).unwrap(), guard.watch(1_000_000_000).unwrap());
+    drop(guard);
+    drop(first);
+    assert!(lives(pid));
+    drop(second);
+    vanish(&[pid]).await;
+    // And is reaped.
+    soon(async {
+        while is_there(pid) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(lives(sleeper.id()));
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_guard_that_was_killed_is_replaced_and_told_everything() {
+    let mut sleeper = sleeper();
+    let guard = Arc::new(Guard::start(Path::new("/bin/sh")).unwrap());
+    let first = guard.pid();
+    let _one = guard.watch(sleeper.id()).unwrap();
+    signal_process(first, Signal::Kill).unwrap();
+    vanish(&[first]).await;
+    let two = guard.watch(1_000_000_000).unwrap();
+    let second = guard.pid();
+    assert_ne!(first, second);
+    assert!(lives(second) && !is_there(first));
+    drop(two);
+    // If it were the host's end, the old group would go too.
+    guard.hang_up();
+    sleeper.wait().unwrap();
+    vanish(&[second]).await;
+}
+
+#[test]
+fn without_a_shell_there_is_no_guard() {
+    assert!(Guard::start(Path::new("/no/such/shell")).is_err());
+}

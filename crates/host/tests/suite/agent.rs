@@ -1,0 +1,91 @@
+//! The other end of the pipe: a test plays the agent line by line.
+
+use duologue::{Session, SessionBuilder};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
+use tokio::io::{ReadHalf, WriteHalf};
+
+/// An agent that does what its test says.
+pub(crate) struct Agent {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+}
+
+/// A session and the agent it speaks to, which has shaken hands.
+pub(crate) async fn pair(builder: SessionBuilder) -> (Session, Agent) {
+    let (host, agent) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(agent);
+    let mut agent = Agent { lines: BufReader::new(reader).lines(), writer };
+    let (reader, writer) = tokio::io::split(host);
+    let session = tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
+    (session, agent)
+}
+
+impl Agent {
+    async fn shake_hands(&mut self) {
+        let request = self.read().await;
+        assert_eq!(request["request"]["subtype"], "initialize");
+        self.reply(&request, json!({ "claude_code_version": "2.1.325", "commands": [] })).await;
+    }
+
+    /// The next line of the host.
+    pub(crate) async fn read(&mut self) -> Value {
+        let line = self.lines.next_line().await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// Whether the host has closed the pipe.
+    pub(crate) async fn at_end(&mut self) -> bool {
+        self.lines.next_line().await.unwrap().is_none()
+    }
+
+    /// The next prompt of the host: its text and its uuid.
+    pub(crate) async fn prompt(&mut self) -> (String, String) {
+        let line = self.read().await;
+        assert_eq!(line["type"], "user", "{line}");
+        let text = line["message"]["content"].as_str().unwrap().to_owned();
+        (text, line["uuid"].as_str().unwrap().to_owned())
+    }
+
+    pub(crate) async fn say(&mut self, line: Value) {
+        self.writer.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn reply(&mut self, request: &Value, payload: Value) {
+        let id = &request["request_id"];
+        self.say(json!({ "type": "control_response", "response": {
+            "subtype": "success", "request_id": id, "response": payload,
+        }}))
+        .await;
+    }
+
+    pub(crate) async fn ask(&mut self, id: &str, request: Value) {
+        self.say(json!({ "type": "control_request", "request_id": id, "request": request })).await;
+    }
+
+    pub(crate) async fn init(&mut self) {
+        self.say(json!({ "type": "system", "subtype": "init", "session_id": "s1", "model": "m" }))
+            .await;
+    }
+
+    pub(crate) async fn text(&mut self, id: &str, text: &str) {
+        let block = json!({ "type": "text", "text": text });
+        self.say(json!({ "type": "assistant", "message": { "id": id, "content": [block] } })).await;
+    }
+
+    pub(crate) async fn result(&mut self, uuids: &[&str], text: &str) {
+        self.say(json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": text,
+            "total_cost_usd": 0.25, "session_id": "s1", "user_message_uuids": uuids,
+        }))
+        .await;
+    }
+
+    /// A whole turn.
+    pub(crate) async fn turn(&mut self, text: &str) {
+        let (_, uuid) = self.prompt().await;
+        self.init().await;
+        self.text(&format!("msg_{uuid}"), text).await;
+        self.result(&[&uuid], text).await;
+    }
+}

@@ -1,0 +1,3 @@
+mod agent;
+mod asks;
+mod conversation;
