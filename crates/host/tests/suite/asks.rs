@@ -90,11 +90,14 @@ impl Drop for Dropped {
 async fn what_is_withdrawn_is_dropped_and_not_answered() {
     let dropped = Arc::new(AtomicBool::new(false));
     let notify = Arc::new(tokio::sync::Notify::new());
-    let (flag, told) = (Arc::clone(&dropped), Arc::clone(&notify));
+    let started = Arc::new(tokio::sync::Notify::new());
+    let (flag, told, runs) = (Arc::clone(&dropped), Arc::clone(&notify), Arc::clone(&started));
     let builder = Session::builder().on_permission(move |ask: PermissionRequest| {
         let guard = Dropped(Arc::clone(&flag), Arc::clone(&told));
+        let runs = Arc::clone(&runs);
         async move {
             if ask.id().as_str() == "r1" {
+                runs.notify_one();
                 std::future::pending::<()>().await;
             }
             std::mem::forget(guard);
@@ -103,6 +106,7 @@ async fn what_is_withdrawn_is_dropped_and_not_answered() {
     });
     let (_session, mut agent) = pair(builder).await;
     agent.ask("r1", may_i("ls")).await;
+    started.notified().await;
     agent.say(json!({ "type": "control_cancel_request", "request_id": "r1" })).await;
     notify.notified().await;
     assert!(dropped.load(Ordering::SeqCst));
