@@ -57,12 +57,14 @@ enum Reply {
     Later,
 }
 
+/// What is answered if the work fails, or takes too long.
+type Failed = fn(&str) -> Answer;
+
 /// A request that somebody works on.
 struct Job {
     work: BoxFuture<Reply>,
     deadline: Option<Duration>,
-    /// What is answered if the work fails, or takes too long.
-    failed: fn(&str) -> Answer,
+    failed: Failed,
 }
 
 /// Answers what the agent asks.
@@ -79,7 +81,7 @@ pub(crate) struct Server {
 struct Working {
     tasks: JoinSet<Reply>,
     by_request: HashMap<RequestId, AbortHandle>,
-    by_task: HashMap<Id, (RequestId, fn(&str) -> Answer)>,
+    by_task: HashMap<Id, (RequestId, Failed)>,
 }
 
 impl Server {
@@ -217,7 +219,7 @@ impl Server {
 
     fn hook(&self, callback: Box<HookCallback>) -> Result<Job, Answer> {
         let is_pre_tool_use = HookCall::new(callback.clone()).event() == "PreToolUse";
-        let failed: fn(&str) -> Answer = if is_pre_tool_use {
+        let failed: Failed = if is_pre_tool_use {
             |why| Answer::of(&HookOutput::deny_tool(why))
         } else {
             |why| Answer::Error(why.into())

@@ -35,12 +35,11 @@ impl Queue {
     /// Puts a parcel at the end. `size` is that of the line it came from.
     pub(crate) fn push(&mut self, parcel: Parcel, size: usize) -> io::Result<()> {
         let cost = size + OVERHEAD;
-        if self.parcels.is_empty() || (self.bytes + cost <= self.budget && self.spill.is_empty()) {
-            if self.spill.is_empty() {
-                self.bytes += cost;
-                self.parcels.push_back((cost, parcel));
-                return Ok(());
-            }
+        let fits = self.parcels.is_empty() || self.bytes + cost <= self.budget;
+        if fits && self.spill.is_empty() {
+            self.bytes += cost;
+            self.parcels.push_back((cost, parcel));
+            return Ok(());
         }
         // The direction tells what it is.
         let item = match parcel {
