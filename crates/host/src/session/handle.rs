@@ -96,6 +96,8 @@ impl Session {
 
     fn within_budget(&self) -> Result<(), Error> {
         let Some(limit_usd) = self.inner.config.launch.budget() else { return Ok(()) };
+        // Nobody may have read the end of the last turn yet.
+        self.inner.catch_up();
         let spent_usd = self.spent_usd();
         if spent_usd > limit_usd {
             return Err(Error::OverBudget { spent_usd, limit_usd });
@@ -287,6 +289,9 @@ impl Session {
         let live = inner.live().await?;
         inner.closing.store(true, Ordering::Relaxed);
         let ladder = inner.config.ladder;
+        if let Some(process) = &live.process {
+            process.asked_to_go();
+        }
         // An agent that reads nothing takes no farewell either.
         let told = tokio::time::timeout(ladder.stdin_grace, live.link.close_when_idle()).await;
         if told.is_ok() {
