@@ -24,17 +24,17 @@ fn delegate(stage: &Stage, prompt: &str, more: Value) -> Block {
 }
 
 fn with_helper(scenario: Scenario, name: &str) -> Scenario {
-    scenario.agent(name, Who::prompt(format!("you are {name}")))
+    scenario.agent(name, Who::prompt(format!("you are the {name}")))
 }
 
 pub(super) async fn foreground(stage: &Stage) -> Verdict {
     let replies = [
-        Reply::new().say(delegate(stage, "you are helper", json!({}))),
-        touch("seen").agent("helper"),
-        Reply::text("It is done.").agent("helper"),
+        Reply::new().say(delegate(stage, "you are the aide", json!({}))),
+        touch("seen").agent("aide"),
+        Reply::text("It is done.").agent("aide"),
         Reply::text("The helper is done."),
     ];
-    let (_server, builder) = stage.play(with_helper(says(replies), "helper")).await?;
+    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
     let session = builder.on_permission(async |_| Decision::allow()).start().await?;
     let (events, outcome) = ask(&session, "Delegate").await?;
     same!(outcome.text(), "The helper is done.", "the text");
@@ -48,9 +48,9 @@ pub(super) async fn foreground(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn two_at_once(stage: &Stage) -> Verdict {
-    let both = Reply::new().say(delegate(stage, "you are ann", json!({}))).say(delegate(
+    let both = Reply::new().say(delegate(stage, "you are the ann", json!({}))).say(delegate(
         stage,
-        "you are bob",
+        "you are the bob",
         json!({}),
     ));
     let replies = [
@@ -73,12 +73,12 @@ pub(super) async fn two_at_once(stage: &Stage) -> Verdict {
 
 pub(super) async fn their_permissions(stage: &Stage) -> Verdict {
     let replies = [
-        Reply::new().say(delegate(stage, "you are helper", json!({}))),
-        touch("seen").agent("helper"),
-        Reply::text("I was not allowed.").agent("helper"),
+        Reply::new().say(delegate(stage, "you are the aide", json!({}))),
+        touch("seen").agent("aide"),
+        Reply::text("I was not allowed.").agent("aide"),
         Reply::text("The helper was not allowed."),
     ];
-    let (_server, builder) = stage.play(with_helper(says(replies), "helper")).await?;
+    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
     let session = builder
         .on_permission(async |ask: PermissionRequest| {
             Decision::deny(format!("no {} for helpers", ask.tool_name()))
@@ -110,12 +110,12 @@ async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble>
 pub(super) async fn background_agent(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "a background agent's end starts no turn of its own")?;
     let replies = [
-        Reply::new().say(delegate(stage, "you are helper", json!({ "run_in_background": true }))),
+        Reply::new().say(delegate(stage, "you are the aide", json!({ "run_in_background": true }))),
         Reply::text("It works in the background."),
-        Reply::text("Done in the background.").agent("helper").delay_ms(1500),
+        Reply::text("Done in the background.").agent("aide").delay_ms(1500),
         Reply::text("The helper has come back."),
     ];
-    let (_server, builder) = stage.play(with_helper(says(replies), "helper")).await?;
+    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
     let session = builder.on_permission(async |_| Decision::allow()).start().await?;
     let mut events = session.events();
     let (_, outcome) = ask(&session, "Delegate").await?;

@@ -29,7 +29,7 @@ pub(super) async fn retried(stage: &Stage) -> Verdict {
     let (events, outcome) = ask(&session, "Hi").await?;
     same!(outcome.text(), "At last.", "the text");
     if stage.since("2.1.197") {
-        holds!(count(&events, "retrying") > 0, "the retry was not told of");
+        holds!(count(&events, "api_retry") > 0, "the retry was not told of");
     }
     close(session).await
 }

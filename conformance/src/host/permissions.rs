@@ -196,7 +196,9 @@ pub(super) async fn modes(stage: &Stage) -> Verdict {
     let replies = || [touch("seen"), Reply::text("Done.")];
     let run = async |mode: PermissionMode| -> Result<bool, Trouble> {
         let (_server, builder) = stage.play(says(replies())).await?;
-        let session: Session = builder.permission_mode(mode).start().await?;
+        let all = mode == PermissionMode::BypassPermissions;
+        let builder = builder.permission_mode(mode).allow_dangerously_skip_permissions(all);
+        let session: Session = builder.start().await?;
         ask(&session, "Leave a file").await?;
         close(session).await?;
         let wrote = stage.wrote("seen");
