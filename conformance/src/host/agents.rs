@@ -16,6 +16,7 @@ fn delegate(stage: &Stage, prompt: &str, more: Value) -> Block {
     let name = if stage.since("2.1.100") { "Agent" } else { "Task" };
     let mut input = json!({
         "description": "Do it", "prompt": prompt, "subagent_type": "general-purpose",
+        "run_in_background": false,
     });
     if let (Some(input), Some(more)) = (input.as_object_mut(), more.as_object()) {
         input.extend(more.clone());
