@@ -39,6 +39,10 @@ fn known() -> Vec<(Purpose, Value)> {
         (Purpose::Summary, with_system("You are an interactive agent.", summary)),
         (Purpose::Summary, with_system("You are tasked with summarizing conversations.", "Go.")),
         (Purpose::Helper, with_system("Your task is to process Bash commands that", "Command: ls")),
+        (
+            Purpose::Helper,
+            asks("Tools completed:\n\nProvide a brief summary of what was accomplished:"),
+        ),
         (Purpose::Helper, with_system("Extract any file paths that this command reads", "ls")),
     ]
 }

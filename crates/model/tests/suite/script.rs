@@ -149,7 +149,7 @@ fn a_script_without_a_reply_says_what_it_was_asked_and_what_it_has() {
     let message = ask(&mut script, &asks("hello")).unwrap_err();
     assert_eq!(
         message,
-        "the script has no reply left for main, who asks with 1 messages, the new part of which is \"hello\". \
+        "the script has no reply left for main. New in its request: \"hello\" (messages in all: 1). \
          Left: reply 1 (main, when prompt \"weather\"), reply 2 (sub). \
          Add a reply for `main`, or give one `times = \"always\"`."
     );
