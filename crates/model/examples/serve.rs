@@ -16,16 +16,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut out = std::io::stdout();
         writeln!(out, "{}", serde_json::json!({ "base_url": server.base_url() }))?;
         out.flush()?;
-        let mut turns = 0;
+        let (mut turns, mut seen) = (0, 0);
         loop {
             turns += 1;
             server.wait_for(turns).await;
-            if let Some(exchange) = server.requests().last() {
-                let prompt = exchange.request.prompt();
-                let turn =
-                    serde_json::json!({ "turn": turns, "agent": exchange.agent, "prompt": prompt });
-                writeln!(out, "{turn}")?;
+            let requests = server.requests();
+            for exchange in requests.iter().skip(seen) {
+                let line = serde_json::json!({
+                    "agent": exchange.agent,
+                    "prompt": exchange.request.prompt(),
+                    "reply": exchange.reply.map(|index| index + 1),
+                });
+                writeln!(out, "{line}")?;
             }
+            seen = requests.len();
         }
     })
 }

@@ -37,7 +37,8 @@
 //! ```
 //!
 //! The CLI also asks for things on its own account: a title, whether the API answers at all, a summary. These never take
-//! a reply of the script; [`Purpose`] says how they are told apart and what they get.
+//! a reply of the script; [`Purpose`] says which they are. All this was tried with Claude Code 2.0.77, 2.1.52, 2.1.197 and
+//! 2.1.325.
 
 mod message;
 mod purpose;

@@ -50,6 +50,7 @@ const PHRASES: &[(Place, &str, Purpose)] = &[
     (Place::System, "performing a web search", Purpose::Helper),
     (Place::System, "You are evaluating a hook", Purpose::Helper),
     (Place::Prompt, "Your task is to process Bash commands", Purpose::Helper),
+    (Place::Prompt, "Provide a brief summary of what was accomplished", Purpose::Helper),
     (Place::Prompt, "[SUGGESTION MODE", Purpose::Helper),
     (Place::Prompt, "Describe your most recent action", Purpose::Helper),
     (Place::Prompt, "Web page content:\n---", Purpose::Helper),

@@ -207,11 +207,8 @@ impl fmt::Display for Mismatch {
         if shown.len() < asked.len() {
             shown.push('…');
         }
-        write!(formatter, "the script has no reply left for {agent}")?;
-        write!(
-            formatter,
-            ", who asks with {messages} messages, the new part of which is {shown:?}."
-        )?;
+        write!(formatter, "the script has no reply left for {agent}.")?;
+        write!(formatter, " New in its request: {shown:?} (messages in all: {messages}).")?;
         if waiting.is_empty() {
             write!(formatter, " All replies were given.")?;
         } else {

@@ -101,6 +101,8 @@ struct State {
     exchanges: VecDeque<(Exchange, usize)>,
     bytes: usize,
     messages: u64,
+    /// The first request that had no reply, however long ago that was.
+    mismatch: Option<Mismatch>,
 }
 
 impl Server {
@@ -124,7 +126,13 @@ impl Server {
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let bound = listener.local_addr().map_err(listen)?;
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { script, exchanges: VecDeque::new(), bytes: 0, messages: 0 }),
+            state: Mutex::new(State {
+                script,
+                exchanges: VecDeque::new(),
+                bytes: 0,
+                messages: 0,
+                mismatch: None,
+            }),
             turns: watch::Sender::new(0),
             ending: watch::Sender::new(false),
         });
@@ -173,13 +181,11 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The first request among the latest ones that had none, or else the replies that are left.
+    /// The first request that had none, or else the replies that are left.
     pub fn finished(&self) -> Result<(), Unplayed> {
         let state = self.shared.lock();
-        if let Some(mismatch) =
-            state.exchanges.iter().find_map(|(exchange, _)| exchange.mismatch.clone())
-        {
-            return Err(Unplayed::Mismatch(mismatch));
+        if let Some(mismatch) = &state.mismatch {
+            return Err(mismatch.clone().into());
         }
         Ok(state.script.finished()?)
     }
@@ -243,23 +249,15 @@ impl Shared {
 
 impl State {
     fn keep(&mut self, request: Request, answer: &Result<Answer, Mismatch>, bytes: usize) {
-        let purpose = request.purpose();
-        let exchange = match answer {
-            Ok(answer) => Exchange {
-                purpose,
-                agent: answer.agent.clone(),
-                request: Arc::new(request),
-                reply: answer.index,
-                mismatch: None,
-            },
-            Err(mismatch) => Exchange {
-                purpose,
-                agent: mismatch.agent.clone(),
-                request: Arc::new(request),
-                reply: None,
-                mismatch: Some(mismatch.clone()),
-            },
+        let (purpose, agent, reply, mismatch) = match answer {
+            Ok(answer) => (answer.purpose, &answer.agent, answer.index, None),
+            Err(mismatch) => (request.purpose(), &mismatch.agent, None, Some(mismatch.clone())),
         };
+        if self.mismatch.is_none() {
+            self.mismatch.clone_from(&mismatch);
+        }
+        let (agent, request) = (agent.clone(), Arc::new(request));
+        let exchange = Exchange { purpose, agent, request, reply, mismatch };
         self.exchanges.push_back((exchange, bytes));
         self.bytes += bytes;
         while self.exchanges.len() > MOST_REQUESTS

@@ -181,10 +181,30 @@ impl BlockTable {
     }
 }
 
-/// Reads a block, or several: not by `untagged`, which would not say what is wrong, nor where.
-struct Blocks;
+/// Reads a block: not by `untagged`, which would not say what is wrong, nor where.
+struct OneBlock;
 
-impl<'de> Visitor<'de> for Blocks {
+impl<'de> Visitor<'de> for OneBlock {
+    type Value = Block;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a block")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Block, E> {
+        Ok(Block::text(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Block, A::Error> {
+        let table = BlockTable::deserialize(MapAccessDeserializer::new(map))?;
+        table.block().map_err(Error::custom)
+    }
+}
+
+/// Reads a block, or a list of them.
+struct ManyBlocks;
+
+impl<'de> Visitor<'de> for ManyBlocks {
     type Value = Vec<Block>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -192,12 +212,11 @@ impl<'de> Visitor<'de> for Blocks {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(vec![Block::text(text)])
+        OneBlock.visit_str(text).map(|block| vec![block])
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        let table = BlockTable::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(vec![table.block().map_err(Error::custom)?])
+        OneBlock.visit_map(map).map(|block| vec![block])
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
@@ -209,18 +228,14 @@ impl<'de> Visitor<'de> for Blocks {
     }
 }
 
-/// For `say`, which is a block or a list of them.
+/// For `say`.
 pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Block>, D::Error> {
-    from.deserialize_any(Blocks)
+    from.deserialize_any(ManyBlocks)
 }
 
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut blocks = deserializer.deserialize_any(Blocks)?;
-        match (blocks.pop(), blocks.is_empty()) {
-            (Some(block), true) => Ok(block),
-            _ => Err(Error::custom("a list inside a list: put its blocks into the outer one")),
-        }
+        deserializer.deserialize_any(OneBlock)
     }
 }
 

@@ -32,7 +32,6 @@ pub struct Reply {
     /// on its own account: `title`, `topic`, `quota`, `summary`, `warmup`, `helper`.
     pub agent: Option<String>,
     /// When it is given. Without it, when its turn has come.
-    #[schemars(extend("minProperties" = 1))]
     pub when: Option<When>,
     /// How often it is given: once if nothing is said.
     pub times: Times,
@@ -198,6 +197,7 @@ impl Reply {
 /// CLI adds inside `<system-reminder>` is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
 #[non_exhaustive]
 pub struct When {
     /// The new text of the user contains this.

@@ -24,7 +24,7 @@ impl Default for Times {
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "`times` is a number, or \"always\"")]
 enum TimesForm {
-    Only(u32),
+    Only(#[schemars(range(min = 1))] u32),
     Word(TimesWord),
 }
 
@@ -70,7 +70,7 @@ pub enum Chunk {
     expecting = "`chunk` is a number of characters, or \"words\", \"lines\" or \"whole\""
 )]
 enum ChunkForm {
-    Chars(usize),
+    Chars(#[schemars(range(min = 1))] usize),
     Word(ChunkWord),
 }
 
