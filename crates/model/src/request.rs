@@ -126,12 +126,7 @@ impl Request {
     /// What tools gave since the model last spoke, as text.
     #[must_use]
     pub fn tool_results(&self) -> Vec<String> {
-        self.new_messages()
-            .iter()
-            .flat_map(|message| message["content"].as_array().into_iter().flatten())
-            .filter(|block| block["type"] == "tool_result")
-            .map(|block| texts(&block["content"]).join("\n"))
-            .collect()
+        results(self.new_messages()).collect()
     }
 
     /// What it is for.
@@ -169,6 +164,12 @@ impl Request {
                 .is_none_or(|part| self.tool_results().iter().any(|result| result.contains(part)))
     }
 
+    fn has_in_history(&self, part: &str) -> bool {
+        let messages = self.messages();
+        let mut said = messages.iter().flat_map(|message| texts(&message["content"]));
+        said.any(|text| text.contains(part)) || results(messages).any(|text| text.contains(part))
+    }
+
     fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
@@ -192,6 +193,15 @@ fn texts(content: &Value) -> Vec<&str> {
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
         _ => Vec::new(),
     }
+}
+
+/// What tools gave in these messages.
+fn results(messages: &[Value]) -> impl Iterator<Item = String> {
+    messages
+        .iter()
+        .flat_map(|message| message["content"].as_array().into_iter().flatten())
+        .filter(|block| block["type"] == "tool_result")
+        .map(|block| texts(&block["content"]).join("\n"))
 }
 
 fn said(messages: &[Value]) -> String {

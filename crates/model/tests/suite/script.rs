@@ -77,6 +77,10 @@ fn results_of_tools_are_what_is_new() {
     // The prompt is in this request, too. But it is not new.
     let denied = has_result(json!("denied"));
     assert_eq!(ask(&mut script(scenario()), &denied).unwrap(), "other");
+    for part in ["make a file", "denied"] {
+        let old = Reply::text("old").when(When::history(part));
+        assert_eq!(ask(&mut script(scenario().reply(old)), &denied).unwrap(), "old");
+    }
 }
 
 #[test]
