@@ -141,27 +141,24 @@ impl Request {
     }
 
     pub(crate) fn is_from(&self, who: &Who) -> bool {
-        let has = |part: &Option<String>, text: &dyn Fn() -> String| {
-            part.as_ref().is_none_or(|part| text().contains(part))
-        };
-        has(&who.system, &|| self.system())
-            && has(&who.prompt, &|| self.first_prompt())
-            && has(&who.model, &|| self.model().to_owned())
-            && who.tool.as_ref().is_none_or(|name| self.tools().any(|tool| tool == name))
+        // Taken apart, so that no condition is forgotten when one is added.
+        let Who { system, prompt, tool, model } = who;
+        holds(system, |part| self.system().contains(part))
+            && holds(prompt, |part| self.first_prompt().contains(part))
+            && holds(tool, |name| self.tools().any(|tool| tool == name))
+            && holds(model, |part| self.model().contains(part))
     }
 
     pub(crate) fn meets(&self, when: &When) -> bool {
-        let has = |part: &Option<String>, text: &dyn Fn() -> String| {
-            part.as_ref().is_none_or(|part| text().contains(part))
-        };
-        has(&when.prompt, &|| self.prompt())
-            && has(&when.system, &|| self.system())
-            && has(&when.model, &|| self.model().to_owned())
-            && when.tool.as_ref().is_none_or(|name| self.tools().any(|tool| tool == name))
-            && when
-                .tool_result
-                .as_ref()
-                .is_none_or(|part| self.tool_results().iter().any(|result| result.contains(part)))
+        let When { prompt, tool_result, history, system, tool, model } = when;
+        holds(prompt, |part| self.prompt().contains(part))
+            && holds(tool_result, |part| {
+                results(self.new_messages()).any(|text| text.contains(part))
+            })
+            && holds(history, |part| self.has_in_history(part))
+            && holds(system, |part| self.system().contains(part))
+            && holds(tool, |name| self.tools().any(|tool| tool == name))
+            && holds(model, |part| self.model().contains(part))
     }
 
     fn has_in_history(&self, part: &str) -> bool {
@@ -180,6 +177,11 @@ impl Request {
         let start = messages.iter().rposition(is_assistant).map_or(0, |at| at + 1);
         &messages[start..]
     }
+}
+
+/// Whether a condition holds, which one does that is not set.
+fn holds(condition: &Option<String>, check: impl Fn(&str) -> bool) -> bool {
+    condition.as_deref().is_none_or(check)
 }
 
 fn is_assistant(message: &Value) -> bool {
