@@ -126,12 +126,7 @@ impl Request {
     /// What tools gave since the model last spoke, as text.
     #[must_use]
     pub fn tool_results(&self) -> Vec<String> {
-        self.new_messages()
-            .iter()
-            .flat_map(|message| message["content"].as_array().into_iter().flatten())
-            .filter(|block| block["type"] == "tool_result")
-            .map(|block| texts(&block["content"]).join("\n"))
-            .collect()
+        results(self.new_messages()).collect()
     }
 
     /// What it is for.
@@ -146,27 +141,30 @@ impl Request {
     }
 
     pub(crate) fn is_from(&self, who: &Who) -> bool {
-        let has = |part: &Option<String>, text: &dyn Fn() -> String| {
-            part.as_ref().is_none_or(|part| text().contains(part))
-        };
-        has(&who.system, &|| self.system())
-            && has(&who.prompt, &|| self.first_prompt())
-            && has(&who.model, &|| self.model().to_owned())
-            && who.tool.as_ref().is_none_or(|name| self.tools().any(|tool| tool == name))
+        // Taken apart, so that no condition is forgotten when one is added.
+        let Who { system, prompt, tool, model } = who;
+        holds(system, |part| self.system().contains(part))
+            && holds(prompt, |part| self.first_prompt().contains(part))
+            && holds(tool, |name| self.tools().any(|tool| tool == name))
+            && holds(model, |part| self.model().contains(part))
     }
 
     pub(crate) fn meets(&self, when: &When) -> bool {
-        let has = |part: &Option<String>, text: &dyn Fn() -> String| {
-            part.as_ref().is_none_or(|part| text().contains(part))
-        };
-        has(&when.prompt, &|| self.prompt())
-            && has(&when.system, &|| self.system())
-            && has(&when.model, &|| self.model().to_owned())
-            && when.tool.as_ref().is_none_or(|name| self.tools().any(|tool| tool == name))
-            && when
-                .tool_result
-                .as_ref()
-                .is_none_or(|part| self.tool_results().iter().any(|result| result.contains(part)))
+        let When { prompt, tool_result, history, system, tool, model } = when;
+        holds(prompt, |part| self.prompt().contains(part))
+            && holds(tool_result, |part| {
+                results(self.new_messages()).any(|text| text.contains(part))
+            })
+            && holds(history, |part| self.has_in_history(part))
+            && holds(system, |part| self.system().contains(part))
+            && holds(tool, |name| self.tools().any(|tool| tool == name))
+            && holds(model, |part| self.model().contains(part))
+    }
+
+    fn has_in_history(&self, part: &str) -> bool {
+        let messages = self.messages();
+        let mut said = messages.iter().flat_map(|message| texts(&message["content"]));
+        said.any(|text| text.contains(part)) || results(messages).any(|text| text.contains(part))
     }
 
     fn messages(&self) -> &[Value] {
@@ -181,6 +179,11 @@ impl Request {
     }
 }
 
+/// Whether a condition holds, which one does that is not set.
+fn holds(condition: &Option<String>, check: impl Fn(&str) -> bool) -> bool {
+    condition.as_deref().is_none_or(check)
+}
+
 fn is_assistant(message: &Value) -> bool {
     message["role"] == "assistant"
 }
@@ -192,6 +195,15 @@ fn texts(content: &Value) -> Vec<&str> {
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
         _ => Vec::new(),
     }
+}
+
+/// What tools gave in these messages.
+fn results(messages: &[Value]) -> impl Iterator<Item = String> {
+    messages
+        .iter()
+        .flat_map(|message| message["content"].as_array().into_iter().flatten())
+        .filter(|block| block["type"] == "tool_result")
+        .map(|block| texts(&block["content"]).join("\n"))
 }
 
 fn said(messages: &[Value]) -> String {

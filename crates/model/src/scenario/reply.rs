@@ -204,6 +204,8 @@ pub struct When {
     pub prompt: Option<String>,
     /// A new result of a tool contains this.
     pub tool_result: Option<String>,
+    /// A text, or a result of a tool, contains this, new or old: what was resumed, or is left after a compaction.
+    pub history: Option<String>,
     /// The system prompt contains this.
     pub system: Option<String>,
     /// A tool of this name is offered.
@@ -225,6 +227,12 @@ impl When {
         Self { tool_result: Some(part.into()), ..Self::default() }
     }
 
+    /// When this was said, by whomever, new or old.
+    #[must_use]
+    pub fn history(part: impl Into<String>) -> Self {
+        Self { history: Some(part.into()), ..Self::default() }
+    }
+
     /// When the system prompt says this.
     #[must_use]
     pub fn system(part: impl Into<String>) -> Self {
@@ -237,6 +245,7 @@ impl fmt::Display for When {
         let parts = [
             ("prompt", &self.prompt),
             ("tool_result", &self.tool_result),
+            ("history", &self.history),
             ("system", &self.system),
             ("tool", &self.tool),
             ("model", &self.model),

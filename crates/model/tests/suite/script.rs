@@ -77,6 +77,11 @@ fn results_of_tools_are_what_is_new() {
     // The prompt is in this request, too. But it is not new.
     let denied = has_result(json!("denied"));
     assert_eq!(ask(&mut script(scenario()), &denied).unwrap(), "other");
+    let history = [("make a file", "old"), ("denied", "old"), ("never said", "other")];
+    for (part, expected) in history {
+        let old = Reply::text("old").when(When::history(part));
+        assert_eq!(ask(&mut script(scenario().reply(old)), &denied).unwrap(), expected);
+    }
 }
 
 #[test]
@@ -168,5 +173,28 @@ fn a_request_that_is_none_is_refused() {
         [json!([]), json!({}), json!({ "model": "a" }), json!({ "model": "a", "messages": [] })]
     {
         assert!(Request::new(body.clone()).is_err(), "{body}");
+    }
+}
+
+#[test]
+fn every_condition_counts() {
+    let mut body = asks("hello");
+    body["system"] = "You judge.".into();
+    body["tools"] = json!([{ "name": "Read" }]);
+    // What holds of that request, and what does not.
+    let conditions = [
+        ("prompt", "hell", "bye"),
+        ("history", "hello", "bye"),
+        ("system", "judge", "hello"),
+        ("tool", "Read", "Rea"),
+        ("model", "test", "opus"),
+    ];
+    for (name, holds, fails) in conditions {
+        let scenario = |part: &str| {
+            let file = format!("[[replies]]\nsay = \"yes\"\nwhen = {{ {name} = \"{part}\" }}");
+            Scenario::from_toml(&file).unwrap()
+        };
+        assert_eq!(ask(&mut script(scenario(holds)), &body).unwrap(), "yes", "{name}");
+        assert!(ask(&mut script(scenario(fails)), &body).is_err(), "{name}");
     }
 }
