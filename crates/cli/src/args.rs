@@ -19,17 +19,24 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+// Attributes, since a doc comment here would take the place of the long help there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// One prompt and what comes of it: text on stdout, what the agent does on stderr
+    #[command(
+        about = "One prompt and what comes of it: text on stdout, what the agent does on stderr"
+    )]
     Run(Box<Run>),
-    /// Is Claude Code there, does it answer, and what is to be mended?
+    #[command(about = "Is Claude Code there, does it answer, and what is to be mended?")]
     Doctor(Doctor),
-    /// Is every line understood? Counts, unknown types and fields, malformed lines, broken rules
+    #[command(
+        about = "Is every line understood? Counts, unknown types and fields, malformed lines, broken rules"
+    )]
     Check(Check),
-    /// What happened? A timeline of a conversation, for people, programs or a browser
+    #[command(
+        about = "What happened? A timeline of a conversation, for people, programs or a browser"
+    )]
     Inspect(Inspect),
-    /// Print the JSON Schema of the wire
+    #[command(about = "Print the JSON Schema of the wire")]
     Schema(Schema),
 }
 
