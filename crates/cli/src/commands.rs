@@ -1,5 +1,7 @@
 //! One file per command.
 
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod run;
 pub(crate) mod schema;

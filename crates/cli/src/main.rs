@@ -1,10 +1,14 @@
 //! The `duologue` command. Only composition: what it does lives in the libraries.
 
+mod agent;
 mod args;
 mod commands;
 mod exit;
 mod input;
+mod runtime;
+mod session_args;
 mod visible;
+mod words;
 
 use std::io;
 use std::process::ExitCode;
@@ -24,6 +28,8 @@ fn main() -> ExitCode {
         }
     };
     let result = match &args.command {
+        Command::Run(run) => commands::run::run(run),
+        Command::Doctor(doctor) => commands::doctor::run(doctor),
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),
@@ -33,7 +39,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
         Err(error) => {
             report(&error);
-            ExitCode::from(exit::UNREADABLE)
+            ExitCode::from(exit::of(&error))
         }
     }
 }

@@ -1,4 +1,12 @@
 mod check;
 mod command;
+#[cfg(unix)]
+mod doctor;
 mod inspect;
+#[cfg(unix)]
+mod play;
+#[cfg(unix)]
+mod run;
+#[cfg(unix)]
+mod run_ends;
 mod schema;
