@@ -3,5 +3,6 @@
 //! - [`tools`]: Bash, Read, Write, Edit, Glob, Grep…, really executed.
 //! - [`permission`]: who may do what: rules, modes, and what is not asked.
 
+mod path;
 pub mod permission;
 pub mod tools;

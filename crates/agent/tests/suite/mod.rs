@@ -1,0 +1,9 @@
+mod commands;
+mod files;
+mod permissions;
+mod properties;
+mod recorded;
+mod searching;
+mod support;
+mod talking;
+mod updates;
