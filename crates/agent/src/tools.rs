@@ -73,6 +73,7 @@ pub use write::WriteTool;
 
 pub(crate) use files::write_whole;
 pub(crate) use glob::split as search_root;
+pub(crate) use process::{Capture, Group};
 
 /// What a tool does, while it does it.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -47,6 +47,14 @@ impl Group {
             while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(leader), options) {}
         });
         Ok(Self { child, leader, watcher })
+    }
+
+    pub(crate) fn stdin(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    pub(crate) fn stderr(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 
     pub(crate) fn stdout(&mut self) -> Option<ChildStdout> {

@@ -4,6 +4,8 @@ mod permissions;
 mod properties;
 mod recorded;
 mod searching;
+mod sessions;
+mod settings;
 mod support;
 mod talking;
 mod updates;
