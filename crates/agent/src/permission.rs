@@ -245,10 +245,10 @@ impl Permissions {
                 if denied {
                     return deny(format!("Agent type '{kind}' has been denied."), Reason::Rule);
                 }
-                Verdict::Allow(Reason::Other)
+                Verdict::Allow(Reason::NeverAsked)
             }
             "TodoWrite" | "EnterPlanMode" | "StructuredOutput" | "ToolSearch" => {
-                Verdict::Allow(Reason::Other)
+                Verdict::Allow(Reason::NeverAsked)
             }
             _ => self.judge_other(tool),
         }

@@ -41,6 +41,14 @@ impl Permissions {
             let message = format!("Permission to use Bash with command {command} has been denied.");
             return deny(message, Reason::Rule);
         }
+        let parsed = parse(command);
+        let obstacles = parsed.as_ref().map(|parts| self.obstacles(parts, cwd));
+        if let Ok(obstacles) = &obstacles
+            && let Some((_, Obstacle::Denied(path))) = obstacles.first()
+        {
+            let message = format!("Permission to use {} has been denied.", path.display());
+            return deny(message, Reason::Rule);
+        }
         let must_ask = about(PermissionBehavior::Ask);
         if !must_ask && self.mode() == PermissionMode::BypassPermissions {
             return Verdict::Allow(Reason::Mode);
@@ -51,19 +59,14 @@ impl Permissions {
         if !must_ask && allowed_whole {
             return Verdict::Allow(Reason::Rule);
         }
-        let parts = match parse(command) {
-            Ok(parts) => parts,
-            Err(unclear) => return ask_unclear(command, unclear),
+        let (parts, obstacles) = match (&parsed, obstacles) {
+            (Ok(parts), Ok(obstacles)) => (parts, obstacles),
+            (Err(unclear), _) | (_, Err(unclear)) => return ask_unclear(command, *unclear),
         };
-        let obstacles = self.obstacles(&parts, cwd);
-        if let Some((_, Obstacle::Denied(path))) = obstacles.first() {
-            let message = format!("Permission to read {} has been denied.", path.display());
-            return deny(message, Reason::Rule);
-        }
         if obstacles.is_empty() && !must_ask {
             return Verdict::Allow(Reason::SubcommandResults);
         }
-        self.ask_about(command, &parts, &obstacles)
+        self.ask_about(command, parts, &obstacles)
     }
 
     /// What stands in the way, part by part; what is denied comes first.
@@ -124,16 +127,14 @@ impl Permissions {
             return (!allowed()).then_some(Obstacle::NotAllowed);
         }
         if let Some(paths) = reads(&part.words) {
-            let found = paths.iter().find_map(|path| self.read_obstacle(path, cwd));
+            let found = worst(paths.iter().filter_map(|path| self.read_obstacle(path, cwd)));
             return found.filter(|found| matches!(found, Obstacle::Denied(_)) || !allowed());
         }
-        if allowed() {
-            return None;
-        }
-        match file_operands(part) {
-            Some(paths) => paths.iter().find_map(|path| self.change_obstacle(path, cwd, false)),
-            None => Some(Obstacle::NotAllowed),
-        }
+        let Some(paths) = file_operands(part) else {
+            return (!allowed()).then_some(Obstacle::NotAllowed);
+        };
+        let found = worst(paths.iter().filter_map(|path| self.change_obstacle(path, cwd, false)));
+        found.filter(|found| matches!(found, Obstacle::Denied(_)) || !allowed())
     }
 
     fn read_obstacle(&self, path: &str, cwd: &Path) -> Option<Obstacle> {
@@ -151,7 +152,8 @@ impl Permissions {
         }
         let accepted = self.mode() == PermissionMode::AcceptEdits
             && self.is_inside(&judged)
-            && !judged.is_delicate();
+            && !self.is_root(&judged)
+            && !self.is_delicate(&judged);
         (!accepted).then_some(Obstacle::Change { path: judged.shown, by_redirect })
     }
 
@@ -218,6 +220,15 @@ impl Permissions {
             "{name} in '{path}' needs approval. The path is inside the working directories for this session ({folders}), and Claude Code asks before a shell command creates, changes or removes files there."
         )
     }
+}
+
+/// The obstacle that counts: the first, unless another is a denial.
+fn worst(obstacles: impl Iterator<Item = Obstacle>) -> Option<Obstacle> {
+    obstacles.reduce(|first, next| match (&first, &next) {
+        (Obstacle::Denied(_), _) => first,
+        (_, Obstacle::Denied(_)) => next,
+        _ => first,
+    })
 }
 
 fn ask_unclear(command: &str, unclear: Unclear) -> Verdict {

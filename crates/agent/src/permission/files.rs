@@ -37,19 +37,6 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Whether a change here could make something run that nobody asked for.
-    pub(super) fn is_delicate(&self) -> bool {
-        let delicate = |path: &Path| {
-            let folder = path.components().any(|part| {
-                let part = part.as_os_str().to_string_lossy().to_lowercase();
-                DELICATE_FOLDERS.contains(&part.as_str())
-            });
-            let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-            folder || DELICATE_FILES.contains(&name.as_str())
-        };
-        delicate(&self.shown) || self.real.as_deref().is_none_or(delicate)
-    }
-
     fn any(&self, mut test: impl FnMut(&Path) -> bool) -> bool {
         test(&self.shown) || self.real.as_deref().is_some_and(test)
     }
@@ -75,6 +62,27 @@ impl Permissions {
     pub(super) fn is_inside(&self, judged: &Judged) -> bool {
         let Some(real) = &judged.real else { return false };
         self.real_directories().any(|folder| real.starts_with(folder))
+    }
+
+    /// Whether it is one of the allowed directories itself.
+    pub(super) fn is_root(&self, judged: &Judged) -> bool {
+        self.real_directories().any(|folder| judged.real.as_deref() == Some(folder))
+    }
+
+    /// Whether a change here could make something run that nobody asked for. Only the part below
+    /// an allowed directory is looked at: where that one lies is no matter.
+    pub(super) fn is_delicate(&self, judged: &Judged) -> bool {
+        let delicate = |path: &Path| {
+            let below = self.real_directories().filter_map(|root| path.strip_prefix(root).ok());
+            let path = below.min_by_key(|below| below.components().count()).unwrap_or(path);
+            let folder = path.components().any(|part| {
+                let part = part.as_os_str().to_string_lossy().to_lowercase();
+                DELICATE_FOLDERS.contains(&part.as_str())
+            });
+            let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+            folder || DELICATE_FILES.contains(&name.as_str())
+        };
+        judged.real.is_none() || judged.any(delicate)
     }
 
     pub(super) fn may_read(&self, judged: &Judged) -> bool {
@@ -156,7 +164,7 @@ impl Permissions {
             return Verdict::Ask(Box::new(ask));
         }
         let inside = self.is_inside(&judged);
-        if inside && judged.is_delicate() {
+        if inside && self.is_delicate(&judged) {
             ask.decision_reason = Some("This file decides what runs later".to_owned());
             ask.decision_reason_type = Some(Reason::SafetyCheck);
         } else if inside && !must_ask && self.mode() == PermissionMode::AcceptEdits {

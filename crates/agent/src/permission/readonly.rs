@@ -149,6 +149,10 @@ pub(super) fn reads(words: &[Word]) -> Option<Vec<&str>> {
     let values: Vec<&str> = arguments.iter().map(|word| word.value.as_str()).collect();
     match name.value.as_str() {
         name if SPEAKERS.contains(&name) => Some(Vec::new()),
+        // A list of files may name any file, and so may a link in a folder.
+        "wc" | "du" if values.iter().any(|value| value.starts_with("--f")) => None,
+        "diff" if follows(&values, 'r') => None,
+        "grep" | "egrep" | "fgrep" if follows(&values, 'R') => None,
         name if READERS.contains(&name) => operands(&values),
         "grep" | "egrep" | "fgrep" => grep(&values),
         "printf" => (!values.first()?.starts_with('-')).then(Vec::new),
@@ -194,6 +198,14 @@ fn operands<'a>(values: &[&'a str]) -> Option<Vec<&'a str>> {
         }
     }
     Some(paths)
+}
+
+/// Whether a command goes through folders and follows links there.
+fn follows(values: &[&str], option: char) -> bool {
+    values.iter().any(|value| match value.strip_prefix("--") {
+        Some(long) => long.starts_with('d') || (option == 'r' && long.starts_with('r')),
+        None => value.starts_with('-') && value.contains(option),
+    })
 }
 
 /// The first operand of `grep` is what it looks for, unless an option says so.

@@ -40,21 +40,24 @@ pub enum Reason {
     WorkingDir,
     /// A file that is not to be changed by the way.
     SafetyCheck,
+    /// It is never asked.
+    NeverAsked,
     /// Something else.
     Other,
 }
 
 impl Reason {
-    /// Its name on the wire: `subcommandResults`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
+    /// Its name on the wire: `subcommandResults`. What is never asked needs no reason.
+    pub const fn as_str(self) -> Option<&'static str> {
+        Some(match self {
             Self::Rule => "rule",
             Self::Mode => "mode",
             Self::SubcommandResults => "subcommandResults",
             Self::WorkingDir => "workingDir",
             Self::SafetyCheck => "safetyCheck",
             Self::Other => "other",
-        }
+            Self::NeverAsked => return None,
+        })
     }
 }
 

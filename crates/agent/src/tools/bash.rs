@@ -9,9 +9,9 @@ use duologue_protocol::{RawObject, tool};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::persist::{MAX_SHOWN, first, name, preview};
+use super::persist::{MAX_SHOWN, first, preview};
 use super::process::{Capture, Group, quoted, shell};
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Task, Tasks, Tool, ToolContext, ToolFuture, ToolOutput};
 use crate::permission;
 
 /// How long a command may run, in milliseconds, unless the model says otherwise.
@@ -19,6 +19,12 @@ const DEFAULT_TIMEOUT: u64 = 120_000;
 
 /// How long a command may run at all.
 const MAX_TIMEOUT: u64 = 600_000;
+
+/// How long a command may run on that was meant to be waited for.
+const UNWATCHED: Duration = Duration::from_secs(30 * 60);
+
+/// How long a command may run that was started in the background.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Commands that say nothing when all is well.
 const SILENT: [&str; 14] = [
@@ -87,12 +93,10 @@ async fn in_background(
     input: &tool::Bash,
     context: &ToolContext,
 ) -> io::Result<ToolOutput> {
-    let folder = context.outputs()?;
-    let description = input.description.as_str().map(str::to_owned);
-    let planned = context.tasks().plan(&folder, command, description);
-    let task = planned.map_err(io::Error::other)?;
+    context.tasks().room().map_err(io::Error::other)?;
+    let task = plan(command, input, context)?;
     let capture = Capture::in_file(task.output_file.clone()).await?;
-    let group = start(&script(command, None), context)?;
+    let mut group = start(&script(command, None), context)?;
     let told = format!(
         "Command running in background with ID: {}. Output is being written to: {}. You will be notified when it completes. To check interim output, use Read on that file path.",
         task.id,
@@ -100,7 +104,8 @@ async fn in_background(
     );
     let mut result = result("", false);
     result["backgroundTaskId"] = json!(task.id);
-    context.tasks().watch(task, group, capture);
+    let pipe = group.stdout();
+    context.tasks().watch(task, group, pipe, capture, FOR_EVER);
     Ok(ToolOutput::text(told, result).succeeded())
 }
 
@@ -112,15 +117,22 @@ async fn in_foreground(
     let limit = input.timeout.as_f64().map_or(DEFAULT_TIMEOUT, |limit| limit.max(1.0) as u64);
     let limit = Duration::from_millis(limit.min(MAX_TIMEOUT));
     let ended_in = tempfile::NamedTempFile::new()?;
-    let persisted = context.outputs().ok().map(|folder| folder.join(format!("{}.txt", name('b'))));
-
+    let task = plan(command, input, context)?;
     let mut group = start(&script(command, Some(ended_in.path())), context)?;
     let mut pipe = group.stdout();
-    let mut capture = Capture::new(persisted);
+    let mut capture = Capture::new(Some(task.output_file.clone()));
+    let foreground = context.tasks().wait_for(&task);
     let outcome = tokio::select! {
         biased;
         () = context.cancel().cancelled() => None,
         ended = timeout(limit, capture.until_exit(&mut group, &mut pipe)) => Some(ended),
+        () = foreground.let_go() => {
+            drop(foreground);
+            capture.keep().await;
+            let told = let_go(&task);
+            context.tasks().watch(task, group, pipe, capture, UNWATCHED);
+            return Ok(told);
+        }
     };
     let status = match outcome {
         None => {
@@ -146,6 +158,23 @@ async fn in_foreground(
         Some(status) if status.success() => succeeded(command, &mut capture, moved).await,
         status => failed(status, limit, &capture, moved),
     })
+}
+
+fn plan(command: &str, input: &tool::Bash, context: &ToolContext) -> io::Result<Task> {
+    let folder = context.outputs()?;
+    Ok(Tasks::plan(&folder, command, input.description.as_str(), context.tool_use_id()))
+}
+
+fn let_go(task: &Task) -> ToolOutput {
+    let told = format!(
+        "Command was manually backgrounded by user with ID: {}. Output is being written to: {}. If it is still running after 30m in the background, it will be stopped and you will be notified.",
+        task.id,
+        task.output_file.display(),
+    );
+    let mut result = result("", false);
+    result["backgroundTaskId"] = json!(task.id);
+    result["backgroundedByUser"] = json!(true);
+    ToolOutput::text(told, result).succeeded()
 }
 
 async fn succeeded(command: &str, capture: &mut Capture, moved: Option<String>) -> ToolOutput {

@@ -29,6 +29,7 @@ pub struct ToolContext {
     session: Arc<Session>,
     agent: Arc<Agent>,
     cancel: Cancel,
+    tool_use_id: Option<String>,
 }
 
 /// What all agents of a session share.
@@ -76,6 +77,7 @@ impl ToolContext {
                 tasks: Tasks::default(),
             }),
             cancel: Cancel::new(),
+            tool_use_id: None,
         }
     }
 
@@ -91,13 +93,25 @@ impl ToolContext {
     #[must_use]
     pub fn for_agent(&self) -> Self {
         let agent = Arc::new(Agent::new(self.cwd()));
-        Self { agent, session: Arc::clone(&self.session), cancel: Cancel::new() }
+        let session = Arc::clone(&self.session);
+        Self { agent, session, cancel: Cancel::new(), tool_use_id: None }
     }
 
     /// The same, stopped by this signal.
     #[must_use]
     pub fn with_cancel(&self, cancel: Cancel) -> Self {
         Self { cancel, ..self.clone() }
+    }
+
+    /// The same, for the call of this id: its task is known by it.
+    #[must_use]
+    pub fn with_tool_use_id(&self, id: impl Into<String>) -> Self {
+        Self { tool_use_id: Some(id.into()), ..self.clone() }
+    }
+
+    /// The call that this is for, if it was told.
+    pub fn tool_use_id(&self) -> Option<&str> {
+        self.tool_use_id.as_deref()
     }
 
     /// The signal that stops what runs with this context.
@@ -180,8 +194,12 @@ impl ToolContext {
         inside
     }
 
-    /// The folder for outputs, there from now on.
-    pub(super) fn outputs(&self) -> io::Result<PathBuf> {
+    /// The folder for outputs, there from now on. The model is told to read there: it should be
+    /// allowed to.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn outputs(&self) -> io::Result<PathBuf> {
         let mut folder = lock(&self.session.results);
         if let Folder::NotYet = *folder {
             *folder = Folder::Temporary(tempfile::Builder::new().prefix("duologue-").tempdir()?);

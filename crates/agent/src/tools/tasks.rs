@@ -1,12 +1,15 @@
 //! What runs in the background.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use thiserror::Error;
+use tokio::process::ChildStdout;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use super::context::lock;
 use super::persist::name;
@@ -39,6 +42,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     running: Vec<(Task, AbortHandle)>,
+    /// Commands that somebody waits for, each with the sign to let it go.
+    foreground: Vec<(Task, Arc<Notify>)>,
     ended: VecDeque<Task>,
 }
 
@@ -78,6 +83,28 @@ impl Tasks {
         lock(&self.shared.state).running.iter().map(|(task, _)| task.clone()).collect()
     }
 
+    /// Commands that are being waited for.
+    pub fn in_foreground(&self) -> Vec<Task> {
+        lock(&self.shared.state).foreground.iter().map(|(task, _)| task.clone()).collect()
+    }
+
+    /// Lets a command that is being waited for go on in the background; its call then ends. The
+    /// name is the task's or the call's. False if there is none, or no room.
+    pub fn send_to_background(&self, name: &str) -> bool {
+        let state = lock(&self.shared.state);
+        let named = |task: &Task| task.id == name || task.tool_use_id.as_deref() == Some(name);
+        let found = state.foreground.iter().find(|(task, _)| named(task));
+        let room = state.running.len() < MAX_RUNNING;
+        found.filter(|_| room).inspect(|(_, sign)| sign.notify_one()).is_some()
+    }
+
+    /// Notes a command that is waited for, as long as the answer lives.
+    pub(super) fn wait_for(&self, task: &Task) -> Foreground {
+        let sign = Arc::new(Notify::new());
+        lock(&self.shared.state).foreground.push((task.clone(), Arc::clone(&sign)));
+        Foreground { tasks: self.clone(), id: task.id.clone(), sign }
+    }
+
     /// Stops a task and all that it started. False if there is none of that name.
     pub fn stop(&self, id: &str) -> bool {
         let stopped = self.take(id, TaskStatus::Stopped);
@@ -102,40 +129,55 @@ impl Tasks {
         }
     }
 
-    /// A task that may be started: a name and a file.
+    /// A task that is not started yet: a name and a file.
     pub(super) fn plan(
-        &self,
-        folder: &std::path::Path,
+        folder: &Path,
         command: &str,
-        description: Option<String>,
-    ) -> Result<Task, TooManyTasks> {
-        if lock(&self.shared.state).running.len() >= MAX_RUNNING {
-            return Err(TooManyTasks);
-        }
+        description: Option<&str>,
+        tool_use_id: Option<&str>,
+    ) -> Task {
         let id = name('b');
-        Ok(Task {
+        Task {
             output_file: folder.join(format!("{id}.output")),
             id,
             command: command.to_owned(),
-            description,
-            tool_use_id: None,
+            description: description.map(str::to_owned),
+            tool_use_id: tool_use_id.map(str::to_owned),
             status: TaskStatus::Running,
-        })
+        }
+    }
+
+    /// Whether another task may run.
+    pub(super) fn room(&self) -> Result<(), TooManyTasks> {
+        let running = lock(&self.shared.state).running.len();
+        if running < MAX_RUNNING { Ok(()) } else { Err(TooManyTasks) }
     }
 
     /// Lets a group run in the background. It is killed when its task is stopped, and when nobody
     /// holds the tasks any more.
-    pub(super) fn watch(&self, task: Task, mut group: Group, mut capture: Capture) {
+    pub(super) fn watch(
+        &self,
+        task: Task,
+        mut group: Group,
+        mut pipe: Option<ChildStdout>,
+        mut capture: Capture,
+        limit: Duration,
+    ) {
         let id = task.id.clone();
         // The running task must not keep the tasks alive: they are what ends it.
         let shared = Arc::downgrade(&self.shared);
-        let mut pipe = group.stdout();
         let mut state = lock(&self.shared.state);
         let worker = tokio::spawn(async move {
-            let status = capture.until_exit(&mut group, &mut pipe).await;
+            let ended = timeout(limit, capture.until_exit(&mut group, &mut pipe)).await;
+            let status = match ended {
+                Ok(status) => TaskStatus::Ended(status.ok().and_then(|status| status.code())),
+                Err(_) => {
+                    group.stop().await;
+                    TaskStatus::Stopped
+                }
+            };
             if let Some(shared) = shared.upgrade() {
-                let code = status.ok().and_then(|status| status.code());
-                Self { shared }.take(&id, TaskStatus::Ended(code));
+                Self { shared }.take(&id, status);
             }
         });
         state.running.push((task, worker.abort_handle()));
@@ -153,6 +195,27 @@ impl Tasks {
         drop(state);
         self.shared.changed.notify_one();
         Some(worker)
+    }
+}
+
+/// A command that is waited for.
+#[derive(Debug)]
+pub(super) struct Foreground {
+    tasks: Tasks,
+    id: String,
+    sign: Arc<Notify>,
+}
+
+impl Foreground {
+    /// Waits until somebody lets it go.
+    pub(super) async fn let_go(&self) {
+        self.sign.notified().await;
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        lock(&self.tasks.shared.state).foreground.retain(|(task, _)| task.id != self.id);
     }
 }
 

@@ -17,8 +17,8 @@ use super::{
 /// use duologue_agent::tools::Toolbox;
 ///
 /// let toolbox = Toolbox::standard().only(["Read", "Grep"]);
-/// assert_eq!(toolbox.names().collect::<Vec<_>>(), ["Read", "Grep"]);
-/// assert_eq!(toolbox.definitions()[0]["name"], "Read");
+/// assert_eq!(toolbox.names().collect::<Vec<_>>(), ["Grep", "Read"]);
+/// assert_eq!(toolbox.definitions()[0]["name"], "Grep");
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Toolbox {

@@ -164,6 +164,30 @@ async fn a_background_task_is_stopped_with_all_it_started() {
 }
 
 #[tokio::test]
+async fn a_command_that_is_waited_for_can_be_let_go() {
+    let (folder, context) = place();
+    let context = context.with_tool_use_id("toolu_1");
+    let command = "echo begun; while ! test -e go; do sleep 0.01; done; echo done";
+    let ran = run(&context, "Bash", json!({ "command": command }));
+    let let_go = async {
+        while !context.tasks().send_to_background("toolu_1") {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let (output, ()) = tokio::join!(ran, let_go);
+    let [task] = &context.tasks().running()[..] else { panic!("no task") };
+    let told = result(&output);
+    assert_eq!(told["backgroundTaskId"], task.id);
+    assert_eq!(told["backgroundedByUser"], true);
+    assert!(context.tasks().in_foreground().is_empty());
+    std::fs::write(folder.path().join("go"), "").unwrap();
+    let ended = context.tasks().next_ended().await;
+    assert_eq!(ended.status, TaskStatus::Ended(Some(0)));
+    assert_eq!(ended.tool_use_id.as_deref(), Some("toolu_1"));
+    assert_eq!(std::fs::read_to_string(&ended.output_file).unwrap(), "begun\ndone\n");
+}
+
+#[tokio::test]
 async fn the_number_of_background_tasks_is_bounded() {
     let (_folder, context) = place();
     let input = json!({ "command": "sleep 600", "run_in_background": true });

@@ -165,6 +165,9 @@ fn all_others_are_asked() {
         "ls |& tee x",
         "diff <(ls) x",
         "exit 3",
+        "grep -R x .",
+        "diff -r a b",
+        "wc --files0-from=x",
         "git show --textconv x",
         "rg --pre x y",
     ];
@@ -331,11 +334,18 @@ fn rules_for_paths() {
     assert_eq!(edit("other/src/a.rs"), "ask");
     assert_eq!(edit("docs/a.md"), "allow");
     assert_eq!(edit("deep/Cargo.lock"), "deny");
+    rules(&mut permissions, PermissionBehavior::Allow, "Bash");
     check(
         &permissions,
         &root,
         "deny",
-        &["cat secret/key", "cat innocent", "wc < innocent", "touch Cargo.lock"],
+        &[
+            "cat secret/key",
+            "cat /etc/x secret/key",
+            "cat innocent",
+            "wc < innocent",
+            "touch Cargo.lock",
+        ],
     );
 }
 
@@ -376,7 +386,7 @@ fn modes() {
         &permissions,
         &root,
         "ask",
-        &["touch .git/x", "rm *", "cp --target-directory=/ x", "mv x /etc"],
+        &["touch .git/x", "rm *", "cp --target-directory=/ x", "rm -rf .", "mv x /etc"],
     );
 
     permissions.set_mode(PermissionMode::Plan).unwrap();
