@@ -70,9 +70,14 @@ impl Part {
 
 /// The simple commands of a command line.
 pub(super) fn parse(command: &str) -> Result<Vec<Part>, Unclear> {
-    Lexer { rest: command, word: None, part: Part::default(), parts: Vec::new() }
-        .run()
-        .ok_or_else(|| why(command))
+    let lexer = Lexer {
+        rest: command,
+        word: None,
+        part: Part::default(),
+        parts: Vec::new(),
+        unfinished: false,
+    };
+    lexer.run().ok_or_else(|| why(command))
 }
 
 fn why(command: &str) -> Unclear {
@@ -90,6 +95,8 @@ struct Lexer<'a> {
     word: Option<Word>,
     part: Part,
     parts: Vec<Part>,
+    /// Whether the last operator still wants a command.
+    unfinished: bool,
 }
 
 impl Lexer<'_> {
@@ -142,9 +149,7 @@ impl Lexer<'_> {
         if self.part != Part::default() {
             self.finish_part(None)?;
         }
-        let last = self.parts.last()?;
-        // A command that ends with an operator is not finished.
-        (last.then != Some(Joint::And)).then_some(self.parts)
+        (!self.parts.is_empty() && !self.unfinished).then_some(self.parts)
     }
 
     fn skip(&mut self, bytes: usize) {
@@ -283,7 +288,9 @@ impl Lexer<'_> {
 
     fn end_part_with_operator(&mut self, then: Joint) -> Option<()> {
         self.end_word()?;
-        self.finish_part(Some(then))
+        self.finish_part(Some(then))?;
+        self.unfinished = true;
+        Some(())
     }
 
     fn finish_part(&mut self, then: Option<Joint>) -> Option<()> {
@@ -292,6 +299,7 @@ impl Lexer<'_> {
             return None;
         }
         part.then = then;
+        self.unfinished = false;
         self.parts.push(part);
         Some(())
     }

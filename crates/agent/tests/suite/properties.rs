@@ -12,8 +12,38 @@ use serde_json::json;
 
 use super::support::{judge, judge_command};
 
-/// Pieces of command lines, harmless and not.
+/// A command line: pieces thrown together, or a plain one with something odd in it.
 fn command() -> impl Strategy<Value = String> {
+    let plain = prop_oneof![
+        Just("ls -la"),
+        Just("echo x"),
+        Just("cat x"),
+        Just("git status"),
+        Just("pwd"),
+        Just("echo 'a b'"),
+        Just("echo \"a b\" c"),
+        Just("ls 2>/dev/null"),
+        Just("cat < x"),
+    ];
+    let joint = prop_oneof![Just("; "), Just(" && "), Just(" | "), Just("\n"), Just(" || ")];
+    let line = proptest::collection::vec((plain, joint), 1..4);
+    let odd = (line, soup(), any::<prop::sample::Index>(), any::<bool>()).prop_map(
+        |(line, soup, at, with_soup)| {
+            let mut text: String =
+                line.iter().flat_map(|(plain, joint)| [*plain, *joint]).collect();
+            text.push_str("true");
+            if with_soup {
+                let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+                text.insert_str(*at.get(&places), soup.get(..3).unwrap_or(&soup));
+            }
+            text
+        },
+    );
+    prop_oneof![soup(), odd]
+}
+
+/// Pieces of command lines, harmless and not.
+fn soup() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("ls"),
         Just("echo"),
@@ -97,7 +127,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     /// What is taken for harmless is given to a real shell, where `evil` leaves a mark.
     #[test]
