@@ -1,0 +1,11 @@
+mod commands;
+mod files;
+mod permissions;
+mod properties;
+mod recorded;
+mod searching;
+mod sessions;
+mod settings;
+mod support;
+mod talking;
+mod updates;
