@@ -1,10 +1,13 @@
 //! The `duologue` command. Only composition: what it does lives in the libraries.
 
+mod agent;
 mod args;
 mod commands;
 mod exit;
 mod input;
+mod session_args;
 mod visible;
+mod words;
 
 use std::io;
 use std::process::ExitCode;
@@ -33,7 +36,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
         Err(error) => {
             report(&error);
-            ExitCode::from(exit::UNREADABLE)
+            ExitCode::from(exit::of(&error))
         }
     }
 }

@@ -1,0 +1,9 @@
+#[cfg(unix)]
+mod dying;
+#[cfg(unix)]
+mod host;
+#[cfg(unix)]
+mod pipes;
+#[cfg(unix)]
+mod talking;
+mod tidy;
