@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use duologue_protocol::Direction;
 
+use crate::session_args::SessionArgs;
+
 /// See, check and describe the conversation that Claude Code holds over stdin and stdout.
 ///
 /// That conversation ("the wire") is one JSON object per line, called stream-json. A tape is a
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Check(Check),
     /// What happened? A timeline of a conversation, for people, programs or a browser
     Inspect(Inspect),
+    /// Talk to an agent in the terminal
+    Chat(Box<Chat>),
     /// Print the JSON Schema of the wire
     Schema(Schema),
 }
@@ -98,6 +102,28 @@ pub(crate) struct Inspect {
     /// Which way the lines of a plain capture go
     #[arg(long, value_enum, default_value_t = Way::ToHost)]
     pub(crate) direction: Way,
+}
+
+/// Talk to an agent in the terminal.
+///
+/// What it may do is asked with menus: once, from now on, or no, with a reason. Ctrl-C interrupts a
+/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt, and
+/// what nobody can be asked for is refused.
+///
+/// Exit codes: 0, or 1 if the agent failed or, without a terminal, a turn did.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// The first thing to say
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    /// Show what the model thinks
+    #[arg(long)]
+    pub(crate) thinking: bool,
 }
 
 /// Print the JSON Schema of the wire.

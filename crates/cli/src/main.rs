@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match &args.command {
+        Command::Chat(chat) => commands::chat::run(chat),
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),

@@ -1,0 +1,1 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
