@@ -10,6 +10,9 @@ use super::render::dim;
 use super::telling;
 use crate::visible::visible;
 
+/// What is longer stands above the menu, whose lines are cut at the width of the terminal.
+const LONG: usize = 48;
+
 /// What the agent asks.
 #[derive(Debug)]
 pub(super) enum Topic {
@@ -154,13 +157,21 @@ fn done(reply: Reply, always: String) -> Progress {
 
 fn permission(ask: &CanUseTool) -> (Menu, Vec<String>) {
     let mut choices = vec![Choice::new("Yes, this once")];
+    let mut head = telling::asked(ask);
     if let Some(always) = telling::always(ask) {
-        choices.push(Choice::new("Yes, and from now on").detail(always));
+        let mut choice = Choice::new("Yes, and from now on");
+        // Nobody can agree to what is cut off.
+        if always.len() > LONG {
+            head.push(dim(&format!("  from now on would be: {}", visible(&always))));
+        } else {
+            choice = choice.detail(always);
+        }
+        choices.push(choice);
     }
     choices.push(Choice::new("No, because").writes());
     // Enter alone must not allow what the agent itself would rather not be allowed.
     let at = if ask.default_to_no.is_true() { choices.len() - 1 } else { 0 };
-    (Menu::new(choices).begin_at(at), telling::asked(ask))
+    (Menu::new(choices).begin_at(at), head)
 }
 
 fn question(questions: &[Question], at: usize) -> (Menu, Vec<String>) {
@@ -177,7 +188,7 @@ fn question(questions: &[Question], at: usize) -> (Menu, Vec<String>) {
         })
         .collect();
     choices.push(Choice::new("Other").writes());
-    choices.push(Choice::new("Skip").detail("the agent goes on without an answer"));
+    choices.push(Choice::new("Skip").detail("the agent goes on without an answer").alone());
     let count = match questions.len() {
         1 => String::new(),
         many => format!(" ({} of {many})", at + 1),
@@ -190,7 +201,7 @@ fn question(questions: &[Question], at: usize) -> (Menu, Vec<String>) {
             head.extend(visible(preview).lines().map(|line| format!("    {}", line.dimmed())));
         }
     }
-    (Menu::new(choices).several(question.multi_select.is_true()), head)
+    (Menu::new(choices).several(question.multi_select.is_true()).escape("skips"), head)
 }
 
 fn propose(plan: &str) -> (Menu, Vec<String>) {

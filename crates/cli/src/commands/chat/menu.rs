@@ -33,11 +33,13 @@ pub(super) struct Choice {
     detail: String,
     /// Whoever chooses it writes something.
     writes: bool,
+    /// It cannot be chosen beside others.
+    alone: bool,
 }
 
 impl Choice {
     pub(super) fn new(label: impl Into<String>) -> Self {
-        Self { label: label.into(), detail: String::new(), writes: false }
+        Self { label: label.into(), detail: String::new(), writes: false, alone: false }
     }
 
     pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
@@ -47,6 +49,11 @@ impl Choice {
 
     pub(super) fn writes(mut self) -> Self {
         self.writes = true;
+        self
+    }
+
+    pub(super) fn alone(mut self) -> Self {
+        self.alone = true;
         self
     }
 }
@@ -69,12 +76,27 @@ pub(super) struct Menu {
     marked: Vec<bool>,
     writing: bool,
     text: String,
+    escape: &'static str,
 }
 
 impl Menu {
     pub(super) fn new(choices: Vec<Choice>) -> Self {
         let marked = vec![false; choices.len()];
-        Self { choices, several: false, at: 0, marked, writing: false, text: String::new() }
+        Self {
+            choices,
+            several: false,
+            at: 0,
+            marked,
+            writing: false,
+            text: String::new(),
+            escape: "says no",
+        }
+    }
+
+    /// What Escape does, in words.
+    pub(super) fn escape(mut self, escape: &'static str) -> Self {
+        self.escape = escape;
+        self
     }
 
     /// Several may be chosen.
@@ -103,14 +125,14 @@ impl Menu {
                 let at = digit as usize - '1' as usize;
                 if at < self.choices.len() {
                     self.at = at;
-                    if self.several && !self.writes_here() {
+                    if self.marks_here() {
                         self.toggle();
                     } else {
                         return self.choose(at);
                     }
                 }
             }
-            Key::Char(' ') if self.several && !self.writes_here() => self.toggle(),
+            Key::Char(' ') if self.marks_here() => self.toggle(),
             Key::Char(_) | Key::Paste(_) if self.writes_here() => {
                 self.writing = true;
                 return self.write(key);
@@ -122,6 +144,11 @@ impl Menu {
 
     fn writes_here(&self) -> bool {
         self.choices.get(self.at).is_some_and(|choice| choice.writes)
+    }
+
+    fn marks_here(&self) -> bool {
+        let plain = |choice: &Choice| !choice.writes && !choice.alone;
+        self.several && self.choices.get(self.at).is_some_and(plain)
     }
 
     fn toggle(&mut self) {
@@ -136,7 +163,7 @@ impl Menu {
             return Step::Stay;
         }
         let marked = self.all_marked();
-        let chosen = if self.several && !marked.is_empty() { marked } else { vec![at] };
+        let chosen = if self.marks_here() && !marked.is_empty() { marked } else { vec![at] };
         Step::Picked(chosen, String::new())
     }
 
@@ -164,7 +191,8 @@ impl Menu {
         let mut lines: Vec<String> = Vec::with_capacity(self.choices.len() + 1);
         for (at, choice) in self.choices.iter().enumerate() {
             let here = at == self.at;
-            let mark = match (self.several && !choice.writes, self.marked.get(at)) {
+            let mark = match (self.several && !choice.writes && !choice.alone, self.marked.get(at))
+            {
                 (true, Some(true)) => "[x] ",
                 (true, _) => "[ ] ",
                 _ => "",
@@ -185,9 +213,11 @@ impl Menu {
                 .push(format!("{} {line}", if here { "❯".cyan().to_string() } else { " ".into() }));
         }
         let help = match (self.writing, self.several) {
-            (true, _) => "Enter sends · Esc goes back",
-            (false, true) => "Space marks · Enter takes what is marked · Esc leaves it",
-            (false, false) => "↑↓ or a number · Enter · Esc says no",
+            (true, _) => "Enter sends · Esc goes back".to_owned(),
+            (false, true) => {
+                format!("Space marks · Enter takes what is marked · Esc {}", self.escape)
+            }
+            (false, false) => format!("↑↓ or a number · Enter · Esc {}", self.escape),
         };
         lines.push(format!("  {}", help.dimmed()));
         lines

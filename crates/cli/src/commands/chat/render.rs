@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use console::truncate_str;
+use duologue_protocol::message::Usage;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::transcript::*;
 use duologue_protocol::{Field, Text};
@@ -34,6 +35,8 @@ enum Last {
 struct Call {
     name: String,
     what: String,
+    /// It is shown as what it is: a menu.
+    hidden: bool,
 }
 
 pub(super) struct Renderer {
@@ -214,8 +217,11 @@ impl Renderer {
         if name == "ExitPlanMode" {
             self.plan = words::call(call);
         }
-        // Those are shown as what they are: menus.
         if name == "AskUserQuestion" || name == "ExitPlanMode" {
+            if let Some(id) = call.id.as_str() {
+                let call = Call { name: name.to_owned(), what: String::new(), hidden: true };
+                self.calls.insert(id.to_owned(), call);
+            }
             return;
         }
         let what = words::call(call);
@@ -234,14 +240,16 @@ impl Renderer {
         self.work(depth, &format!("{} {} {first}", "●".cyan(), name.bold()), out);
         if let Some(id) = call.id.as_str() {
             self.last_call = Some(id.to_owned());
-            self.calls.insert(id.to_owned(), Call { name, what: first });
+            self.calls.insert(id.to_owned(), Call { name, what: first, hidden: false });
         }
     }
 
     fn result(&mut self, result: &ToolResult, depth: usize, out: &mut Vec<Piece>) {
         let id = result.tool_use_id.as_str().unwrap_or_default();
-        // A call that was not shown has no result to show.
         let Some(call) = self.calls.remove(id) else { return };
+        if call.hidden && !result.is_error.is_true() {
+            return;
+        }
         self.doing.clear();
         let content = words::content(&result.content);
         let content = visible(content.trim());
@@ -282,20 +290,37 @@ impl Renderer {
                 }
             }
         }
-        let mut bill = words::bill(turn);
+        let mut bill = Vec::new();
+        let used =
+            |usage: &Usage| words::tokens_in(usage) + usage.output_tokens.as_u64().unwrap_or(0);
+        // An interrupted turn is told to have cost nothing.
+        if cost > 0.0 || turn.usage.value().is_some_and(|usage| used(usage) > 0) {
+            bill.push(words::bill(turn));
+        }
         if self.spent > cost {
-            bill.push_str(&format!(" · total {}", words::dollars(self.spent)));
+            bill.push(format!("total {}", words::dollars(self.spent)));
         }
-        if let Some(millis) = turn.duration_ms.as_u64() {
-            bill.push_str(&format!(" · {}", words::span(millis)));
-        }
-        out.push(Piece::Line(dim(&bill)));
+        bill.extend(turn.duration_ms.as_u64().map(words::span));
+        out.push(Piece::Line(dim(&bill.join(" · "))));
+        out.push(Piece::Line(String::new()));
         self.last = Last::Nothing;
         self.last_text.clear();
     }
 
+    /// Something else was shown: a menu.
+    pub(super) fn interjected(&mut self) {
+        (self.last, self.in_block) = (Last::Work, false);
+    }
+
     fn rest(&mut self, event: &Event, depth: usize, out: &mut Vec<Piece>) {
         match event {
+            // What becomes of those was seen when they were answered.
+            Event::QuestionAsked(ask) => {
+                self.calls.remove(ask.tool_use_id.as_str().unwrap_or_default());
+            }
+            Event::PlanProposed(ask) => {
+                self.calls.remove(ask.tool_use_id.as_str().unwrap_or_default());
+            }
             Event::AgentStarted(agent) => {
                 if let Some(id) = agent.tool_use_id.as_str() {
                     self.agents.insert(id.to_owned(), depth + 1);

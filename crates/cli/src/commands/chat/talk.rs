@@ -216,6 +216,7 @@ impl Talk {
             topic => topic,
         };
         let (dialog, head) = Dialog::new(topic);
+        self.renderer.interjected();
         for line in head {
             self.terminal.line(&line)?;
         }

@@ -86,15 +86,20 @@ pub(super) fn asked(ask: &CanUseTool) -> Vec<String> {
         }
     };
     let mut lines = vec![format!("{} {}", "?".yellow().bold(), title.bold())];
-    lines.extend(input(ask, name).into_iter().map(|line| format!("    {line}")));
-    if let Some(about) = ask.description.as_str().filter(|about| !about.is_empty()) {
+    let input = input(ask, name);
+    let new = |about: &&str| {
+        !about.is_empty() && !input.first().is_some_and(|line| line.ends_with(*about))
+    };
+    let about = ask.description.as_str().filter(new);
+    lines.extend(input.iter().map(|line| format!("    {line}")));
+    if let Some(about) = about {
         lines.push(format!("  {}", visible(about).dimmed()));
     }
     if let Some(reason) = ask.decision_reason.as_str() {
         lines.push(format!("  {}", visible(reason).dimmed()));
     }
     if let Some(path) = ask.blocked_path.as_str() {
-        lines.push(format!("  {}", format!("outside of its folders: {}", visible(path)).dimmed()));
+        lines.push(format!("  {}", format!("because of {}", visible(path)).dimmed()));
     }
     lines
 }
