@@ -2,5 +2,7 @@
 
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod run;
 pub(crate) mod schema;

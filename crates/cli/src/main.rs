@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod exit;
 mod input;
+mod runtime;
 mod session_args;
 mod visible;
 mod words;
@@ -28,6 +29,8 @@ fn main() -> ExitCode {
     };
     let result = match &args.command {
         Command::Chat(chat) => commands::chat::run(chat),
+        Command::Run(run) => commands::run::run(run),
+        Command::Doctor(doctor) => commands::doctor::run(doctor),
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),

@@ -15,27 +15,19 @@ mod terminal;
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use duologue::Session;
 use owo_colors::OwoColorize as _;
 
 use crate::args::Chat;
 use crate::exit;
+use crate::runtime;
 use crate::visible::visible;
 
 /// How long work in the background may hold up a person who leaves.
 const LINGER: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Chat) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("the runtime could not be started")?;
-    let result = runtime.block_on(chat(args));
-    // A thread that waits for a line cannot be waited for.
-    runtime.shutdown_background();
-    result
+    runtime::block_on(chat(args))
 }
 
 async fn chat(args: &Chat) -> anyhow::Result<u8> {

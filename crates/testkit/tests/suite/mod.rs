@@ -5,5 +5,7 @@ mod host;
 #[cfg(unix)]
 mod pipes;
 #[cfg(unix)]
+mod session;
+#[cfg(unix)]
 mod talking;
 mod tidy;

@@ -1,6 +1,6 @@
 //! The agent as the CLI is, and what scripts change about it.
 
-use duologue_protocol::lines::AgentLine;
+use duologue_protocol::{Decoded, Line};
 use duologue_testkit::fake::{Kind, Script, Step};
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ fn without_faults_it_speaks_as_the_cli_does() {
     assert_eq!(lines[5]["user_message_uuids"], json!(["u-1"]));
     assert_eq!(lines[5]["session_id"], "s-1");
     for line in lines.iter().chain([&hello]) {
-        let line = AgentLine::parse(line.to_string().into_bytes()).unwrap();
-        assert!(!matches!(line, AgentLine::Unknown(_)), "{line:?}");
+        let line = Line::from(line.to_string());
+        assert!(matches!(line.to_host(), Decoded::Known(_)), "{line:?}");
     }
     assert_eq!(host.finish().code(), Some(0));
     let sent: Vec<Value> = stage.host_values();

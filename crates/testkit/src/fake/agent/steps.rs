@@ -22,7 +22,10 @@ const MEEK: &str = r#": >"$1"; exec sleep 600"#;
 impl Agent {
     pub(super) fn perform(&mut self, steps: &[Step]) -> Result<(), Stop> {
         for step in steps {
-            self.drain()?;
+            // Requests are answered in order, and one that hears no more does not listen once more.
+            if self.current.is_empty() && !ends_listening(step) {
+                self.drain()?;
+            }
             self.step(step)?;
         }
         Ok(())
@@ -194,6 +197,11 @@ impl Agent {
         }
         Ok(())
     }
+}
+
+const fn ends_listening(step: &Step) -> bool {
+    use Step::{CloseStdin, Die, Exit, Silent, StopReading};
+    matches!(step, CloseStdin | Die(_) | Exit(_) | Silent | StopReading)
 }
 
 /// So many bytes on stderr.
