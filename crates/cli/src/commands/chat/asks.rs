@@ -4,6 +4,7 @@ use duologue::SessionBuilder;
 use duologue::ask::{
     Decision, PermissionRequest, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
 };
+use duologue_protocol::RequestId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::dialog::{Reply, Topic};
@@ -17,8 +18,9 @@ const NO_REASON: &str = "The user did not allow this.";
 /// Something that the agent asks.
 #[derive(Debug)]
 pub(super) struct Ask {
+    pub(super) id: RequestId,
     pub(super) topic: Topic,
-    reply: oneshot::Sender<Reply>,
+    pub(super) reply: oneshot::Sender<Reply>,
 }
 
 impl Ask {
@@ -29,10 +31,6 @@ impl Ask {
 
     pub(super) fn is_withdrawn(&self) -> bool {
         self.reply.is_closed()
-    }
-
-    pub(super) fn split(self) -> (Topic, oneshot::Sender<Reply>) {
-        (self.topic, self.reply)
     }
 }
 
@@ -45,7 +43,7 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
             let asks = asks.clone();
             async move {
                 let topic = Topic::Permission(Box::new(request.raw().clone()));
-                match ask(asks, topic).await {
+                match ask(asks, request.id().clone(), topic).await {
                     Some(Reply::AllowOnce) => Decision::allow(),
                     Some(Reply::AllowAlways) => Decision::allow_always(),
                     Some(Reply::Deny(why)) if !why.is_empty() => Decision::deny(why),
@@ -56,7 +54,8 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
         .on_question(move |request: QuestionRequest| {
             let asks = questions.clone();
             async move {
-                match ask(asks, Topic::Questions(request.questions().to_vec())).await {
+                let topic = Topic::Questions(request.questions().to_vec());
+                match ask(asks, request.id().clone(), topic).await {
                     Some(Reply::Answers(answers)) => answers.into(),
                     _ => QuestionAnswer::skip(),
                 }
@@ -65,7 +64,8 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
         .on_plan(move |request: PlanRequest| {
             let asks = plans.clone();
             async move {
-                match ask(asks, Topic::Plan(request.plan().to_owned())).await {
+                let topic = Topic::Plan(request.plan().to_owned());
+                match ask(asks, request.id().clone(), topic).await {
                     Some(Reply::Accept(mode)) => PlanDecision::approve_in(mode),
                     Some(Reply::Revise(text)) => PlanDecision::revise(text),
                     _ => PlanDecision::reject(),
@@ -75,8 +75,8 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
     (builder, received)
 }
 
-async fn ask(asks: mpsc::Sender<Ask>, topic: Topic) -> Option<Reply> {
+async fn ask(asks: mpsc::Sender<Ask>, id: RequestId, topic: Topic) -> Option<Reply> {
     let (reply, answered) = oneshot::channel();
-    asks.send(Ask { topic, reply }).await.ok()?;
+    asks.send(Ask { id, topic, reply }).await.ok()?;
     answered.await.ok()
 }

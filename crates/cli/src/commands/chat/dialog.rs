@@ -65,8 +65,8 @@ impl Dialog {
         (Self { topic, menu, at: 0, answers: Answers::new() }, head)
     }
 
-    pub(super) fn lines(&self) -> Vec<String> {
-        self.menu.lines()
+    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
+        self.menu.lines(columns)
     }
 
     pub(super) fn key(&mut self, key: Key) -> Progress {

@@ -1,6 +1,7 @@
 //! [`Menu`]: one choice of a few, or several; some let the person write. Without a terminal: keys in,
 //! lines out.
 
+use console::measure_text_width;
 use owo_colors::OwoColorize as _;
 
 use crate::visible::visible;
@@ -186,8 +187,8 @@ impl Menu {
         Step::Stay
     }
 
-    /// The menu as it looks now.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// The menu as it looks now in a terminal of this width.
+    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::with_capacity(self.choices.len() + 1);
         for (at, choice) in self.choices.iter().enumerate() {
             let here = at == self.at;
@@ -204,7 +205,8 @@ impl Menu {
             }
             let mut line = if here { line.cyan().bold().to_string() } else { line };
             if here && self.writing {
-                line.push_str(&tail(&visible(&self.text)));
+                let room = columns.saturating_sub(measure_text_width(&line) + 6);
+                line.push_str(&tail(&visible(&self.text), room));
                 line.push('▏');
             } else if !choice.detail.is_empty() {
                 line.push_str(&format!("  {}", visible(&choice.detail).dimmed()));
@@ -224,17 +226,21 @@ impl Menu {
     }
 }
 
-/// The end of a text that is being written: a menu's lines are cut at the right.
-pub(super) fn tail(text: &str) -> String {
+/// The end of a text that is being written, as much as there is room for.
+pub(super) fn tail(text: &str, room: usize) -> String {
     let text = text.replace('\n', "⏎");
-    match text.char_indices().rev().nth(SHOWN) {
-        Some((at, _)) => format!("…{}", text.get(at..).unwrap_or_default()),
+    let mut width = 0;
+    let cut = text.char_indices().rev().find(|(_, character)| {
+        width += measure_text_width(character.encode_utf8(&mut [0; 4]));
+        width > room
+    });
+    match cut {
+        Some((at, character)) => {
+            format!("…{}", text.get(at + character.len_utf8()..).unwrap_or_default())
+        }
         None => text,
     }
 }
-
-/// How many characters of it are shown.
-const SHOWN: usize = 48;
 
 /// What keys do to a text that is written at its end.
 pub(super) fn edit(text: &mut String, key: &Key) {
@@ -284,7 +290,7 @@ mod tests {
     }
 
     fn plain(menu: &Menu) -> Vec<String> {
-        menu.lines().iter().map(|line| console::strip_ansi_codes(line).into_owned()).collect()
+        menu.lines(80).iter().map(|line| console::strip_ansi_codes(line).into_owned()).collect()
     }
 
     #[test]
@@ -327,6 +333,14 @@ mod tests {
                 "  Enter sends · Esc goes back"
             ]
         );
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_shown() {
+        assert_eq!(tail("one\ntwo", 9), "one⏎two");
+        assert_eq!(tail("日本語", 4), "…本語");
+        assert_eq!(tail("日本語", 5), "…本語");
+        assert_eq!(tail("x", 0), "…");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duologue::{Error, Event, Events, Session, Turn, TurnOutcome};
+use duologue_protocol::RequestId;
 use duologue_protocol::control::InitializeReply;
 use duologue_protocol::permission::PermissionMode;
 use owo_colors::OwoColorize as _;
@@ -53,6 +54,13 @@ enum Next {
     Leave,
 }
 
+/// A dialog that is shown.
+struct Open {
+    id: RequestId,
+    dialog: Dialog,
+    reply: oneshot::Sender<Reply>,
+}
+
 pub(super) struct Talk {
     pub(super) session: Arc<Session>,
     pub(super) events: Events,
@@ -64,7 +72,7 @@ pub(super) struct Talk {
     mode: Mode,
     turn: Option<Turn>,
     began: Instant,
-    dialog: Option<(Dialog, oneshot::Sender<Reply>)>,
+    dialog: Option<Open>,
     waiting: VecDeque<Ask>,
     /// What was typed during a turn, and what of it was sent off.
     typed: String,
@@ -119,12 +127,22 @@ impl Talk {
 
     async fn talk(&mut self) -> anyhow::Result<()> {
         self.proceed().await?;
+        let dismissed = dismissed();
+        tokio::pin!(dismissed);
         let mut clock = tokio::time::interval(FRAME);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 event = self.events.next() => match event? {
-                    Some(event) => self.event(&event)?,
+                    Some(event) => {
+                        if let Event::PermissionWithdrawn(gone) = &event
+                            && let Some(open) = &self.dialog
+                            && gone.request_id.value() == Some(&open.id)
+                        {
+                            self.withdraw().await?;
+                        }
+                        self.event(&event)?;
+                    }
                     None => return Ok(()),
                 },
                 Some(ask) = self.asks.recv() => self.asked(ask).await?,
@@ -140,6 +158,7 @@ impl Talk {
                     self.terminal.line(&format!("✗ {error}").red().to_string())?;
                 }
                 _ = clock.tick() => self.tick()?,
+                () = &mut dismissed => return Ok(()),
             }
         }
     }
@@ -209,7 +228,7 @@ impl Talk {
 
     /// Shows what is asked, and a menu.
     fn open(&mut self, ask: Ask) -> anyhow::Result<()> {
-        let (topic, reply) = ask.split();
+        let Ask { id, topic, reply } = ask;
         let topic = match topic {
             // The plan may stand only in the call that came before.
             Topic::Plan(plan) if plan.is_empty() => Topic::Plan(self.renderer.plan.clone()),
@@ -220,8 +239,8 @@ impl Talk {
         for line in head {
             self.terminal.line(&line)?;
         }
-        self.terminal.set_bottom(Bottom::Menu, dialog.lines())?;
-        self.dialog = Some((dialog, reply));
+        self.terminal.set_bottom(Bottom::Menu, dialog.lines(columns()))?;
+        self.dialog = Some(Open { id, dialog, reply });
         self.was_typing = !self.typed.is_empty() || self.last_key.elapsed() < TYPING;
         self.last_key = Instant::now();
         self.keys();
@@ -275,7 +294,7 @@ impl Talk {
         let pause = self.last_key.elapsed();
         self.last_key = Instant::now();
         match key {
-            Key::Resize => self.terminal.resize(columns())?,
+            Key::Resize => self.resize()?,
             Key::Interrupt | Key::End if self.turn.is_none() => return Ok(Next::Leave),
             Key::Interrupt => return self.interrupt(),
             key => {
@@ -292,19 +311,15 @@ impl Talk {
         Ok(Next::GoOn)
     }
 
-    async fn in_dialog(
-        &mut self,
-        (mut dialog, reply): (Dialog, oneshot::Sender<Reply>),
-        key: Key,
-    ) -> anyhow::Result<()> {
-        match dialog.key(key) {
+    async fn in_dialog(&mut self, mut open: Open, key: Key) -> anyhow::Result<()> {
+        match open.dialog.key(key) {
             Progress::Done(answer, notes) => {
                 self.terminal.set_bottom(Bottom::Status, Vec::new())?;
                 for note in notes {
                     self.terminal.line(&note)?;
                 }
                 // If it was withdrawn meanwhile, nobody hears it.
-                let _ = reply.send(answer);
+                let _ = open.reply.send(answer);
                 return self.proceed().await;
             }
             Progress::Next(lines) => {
@@ -314,8 +329,8 @@ impl Talk {
             }
             Progress::Stay => {}
         }
-        self.terminal.set_bottom(Bottom::Menu, dialog.lines())?;
-        self.dialog = Some((dialog, reply));
+        self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(columns()))?;
+        self.dialog = Some(open);
         Ok(())
     }
 
@@ -428,13 +443,22 @@ impl Talk {
     }
 
     fn tick(&mut self) -> anyhow::Result<()> {
-        self.terminal.resize(columns())?;
+        self.resize()?;
         if self.mode == Mode::Line {
             self.terminal.release()?;
         } else if self.dialog.is_none() && self.turn.is_some() {
             self.frame = (self.frame + 1) % FRAMES.len();
             let lines = self.status();
             self.terminal.set_bottom(Bottom::Status, lines)?;
+        }
+        Ok(())
+    }
+
+    fn resize(&mut self) -> anyhow::Result<()> {
+        if self.terminal.resize(columns())?
+            && let Some(open) = &self.dialog
+        {
+            self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(columns()))?;
         }
         Ok(())
     }
@@ -450,10 +474,13 @@ impl Talk {
         if !self.renderer.doing.is_empty() {
             line.push_str(&format!(" · {}", visible(&self.renderer.doing)));
         }
+        let room = columns().saturating_sub(5);
         let mut lines = vec![dim_tail(&line)];
-        lines.extend(self.ahead.iter().map(|text| dim(&format!("› {}", tail(&visible(text))))));
+        lines.extend(
+            self.ahead.iter().map(|text| dim(&format!("› {}", tail(&visible(text), room)))),
+        );
         if !self.typed.is_empty() {
-            lines.push(format!("{} {}▏", "›".dimmed(), tail(&visible(&self.typed))));
+            lines.push(format!("{} {}▏", "›".dimmed(), tail(&visible(&self.typed), room)));
         }
         lines
     }
@@ -549,9 +576,9 @@ pub(super) fn columns() -> usize {
     console::Term::stdout().size_checked().map_or(80, |(_, columns)| usize::from(columns)).max(2)
 }
 
-async fn withdrawn(dialog: &mut Option<(Dialog, oneshot::Sender<Reply>)>) {
+async fn withdrawn(dialog: &mut Option<Open>) {
     match dialog {
-        Some((_, reply)) => reply.closed().await,
+        Some(open) => open.reply.closed().await,
         None => std::future::pending().await,
     }
 }
@@ -570,6 +597,26 @@ async fn failed(task: &mut Option<JoinHandle<Option<Error>>>) -> Option<Error> {
     };
     *task = None;
     ended.ok().flatten()
+}
+
+/// Waits until somebody wants this program to end: the system, or a window that is closed.
+#[cfg(unix)]
+async fn dismissed() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut end), Ok(mut closed)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = end.recv() => {}
+        _ = closed.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn dismissed() {
+    std::future::pending().await
 }
 
 async fn until_interrupted(inputs: &mut mpsc::Receiver<Input>) {

@@ -47,12 +47,16 @@ impl<W: Write> Terminal<W> {
         }
     }
 
-    pub(super) fn resize(&mut self, columns: usize) -> io::Result<()> {
+    /// Whether it had another size before.
+    pub(super) fn resize(&mut self, columns: usize) -> io::Result<bool> {
         if columns == self.columns {
-            return Ok(());
+            return Ok(false);
         }
         self.columns = columns.max(2);
-        self.redraw()
+        self.erase()?;
+        self.draw()?;
+        self.out.flush()?;
+        Ok(true)
     }
 
     /// Prints a piece of a text.
@@ -130,12 +134,6 @@ impl<W: Write> Terminal<W> {
         let text = if self.colours { text.to_owned() } else { strip(text) };
         // In raw mode a newline goes down only.
         self.out.write_all(text.replace('\n', "\r\n").as_bytes())
-    }
-
-    fn redraw(&mut self) -> io::Result<()> {
-        self.erase()?;
-        self.draw()?;
-        self.out.flush()
     }
 
     fn draw(&mut self) -> io::Result<()> {
