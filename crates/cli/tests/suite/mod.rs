@@ -1,4 +1,16 @@
+#[cfg(unix)]
+mod chat;
+#[cfg(unix)]
+mod chat_terminal;
 mod check;
 mod command;
+#[cfg(unix)]
+mod doctor;
 mod inspect;
+#[cfg(unix)]
+mod play;
+#[cfg(unix)]
+mod run;
+#[cfg(unix)]
+mod run_ends;
 mod schema;

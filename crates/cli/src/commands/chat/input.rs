@@ -55,11 +55,40 @@ pub(super) struct Person {
     pub(super) inputs: mpsc::Receiver<Input>,
     wants: Option<SyncSender<Want>>,
     thread: Option<JoinHandle<()>>,
+    settings: Settings,
+}
+
+/// How the terminal was set before.
+struct Settings(#[cfg(unix)] Option<rustix::termios::Termios>);
+
+impl Settings {
+    #[cfg(unix)]
+    fn read() -> Self {
+        Self(rustix::termios::tcgetattr(rustix::stdio::stdin()).ok())
+    }
+
+    #[cfg(unix)]
+    fn restore(&self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        if let Some(settings) = &self.0 {
+            // If it is gone, nobody misses them.
+            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, settings);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn read() -> Self {
+        Self()
+    }
+
+    #[cfg(not(unix))]
+    fn restore(&self) {}
 }
 
 impl Person {
     /// Begins to listen. What is sent to the other end is printed above the prompt.
     pub(super) fn listen(typing: Typing) -> anyhow::Result<(Self, SyncSender<String>)> {
+        let settings = Settings::read();
         let config = Config::builder()
             .completion_type(CompletionType::List)
             .auto_add_history(false)
@@ -86,7 +115,7 @@ impl Person {
         let (wants, wanted) = sync_channel(4);
         let (inputs, received) = mpsc::channel(MOST_WAITING);
         let thread = thread::spawn(move || serve(editor, history, &wanted, &inputs));
-        let person = Self { inputs: received, wants: Some(wants), thread: Some(thread) };
+        let person = Self { inputs: received, wants: Some(wants), thread: Some(thread), settings };
         Ok((person, above))
     }
 
@@ -97,11 +126,19 @@ impl Person {
         }
     }
 
-    /// Gives the terminal back as it was. Not while a line is edited: that cannot be stopped.
-    pub(super) fn dismiss(&mut self) {
+    /// Gives the terminal back as it was.
+    pub(super) fn dismiss(&mut self, editing: bool) {
         self.wants = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        match self.thread.take() {
+            // A line that is being edited cannot be stopped: what the editor would do is done here.
+            Some(_) if editing => {
+                let _ = execute!(io::stdout(), DisableBracketedPaste);
+                self.settings.restore();
+            }
+            Some(thread) => {
+                let _ = thread.join();
+            }
+            None => {}
         }
     }
 }

@@ -1,6 +1,10 @@
 //! [`Talk`]: the conversation in a terminal. The agent, the person and the clock are listened to at
 //! once; nothing here blocks.
 
+mod leave;
+mod typed;
+mod waits;
+
 use std::collections::VecDeque;
 use std::io::Stdout;
 use std::sync::Arc;
@@ -9,7 +13,6 @@ use std::time::{Duration, Instant};
 use duologue::{Error, Event, Events, Session, Turn, TurnOutcome};
 use duologue_protocol::RequestId;
 use duologue_protocol::control::InitializeReply;
-use duologue_protocol::permission::PermissionMode;
 use owo_colors::OwoColorize as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -17,21 +20,17 @@ use tokio::task::JoinHandle;
 use super::asks::Ask;
 use super::dialog::{Dialog, Progress, Reply, Topic};
 use super::input::{Input, Person, Want};
-use super::local::{self, Typed};
 use super::menu::{Key, edit, tail};
 use super::render::{Piece, Renderer, dim};
 use super::terminal::{Bottom, Terminal};
+use leave::dismissed;
+use waits::{failed, outcome, withdrawn};
+
 use crate::visible::visible;
 use crate::words;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME: Duration = Duration::from_millis(100);
-
-/// How long the agent may take to leave before it is made to.
-const FAREWELL: Duration = Duration::from_secs(10);
-
-/// How long the agent may take to answer `/model` and `/mode`.
-const SWITCH: Duration = Duration::from_secs(15);
 
 /// Keys that follow each other this fast belong together: somebody is typing.
 const TYPING: Duration = Duration::from_millis(700);
@@ -361,61 +360,6 @@ impl Talk {
         Ok(Next::GoOn)
     }
 
-    /// A line that was typed, at the prompt or ahead.
-    async fn typed_line(&mut self, line: &str) -> anyhow::Result<Next> {
-        let control = self.session.control().within(SWITCH);
-        let lines = match Typed::read(line) {
-            Typed::Nothing => return Ok(Next::GoOn),
-            Typed::Exit => return Ok(Next::Leave),
-            Typed::Prompt(text) => {
-                self.send(text).await?;
-                return Ok(Next::GoOn);
-            }
-            Typed::Help => local::help(self.handshake.as_ref()),
-            Typed::Cost => vec![self.bill()],
-            Typed::Model(None) => {
-                local::models(self.handshake.as_ref(), self.renderer.model.as_deref())
-            }
-            Typed::Model(Some(name)) => {
-                let model = local::model(self.handshake.as_ref(), &name);
-                match control.set_model(model.as_str()).await {
-                    Ok(_) => {
-                        self.renderer.model = Some(model.clone());
-                        vec![dim(&format!("model {}", visible(&model)))]
-                    }
-                    Err(error) => vec![complaint(error)?],
-                }
-            }
-            Typed::Mode(None) => local::modes(self.renderer.mode.as_ref()),
-            Typed::Mode(Some(name)) => {
-                let mode = PermissionMode::from(name.as_str());
-                match control.set_permission_mode(mode.clone()).await {
-                    Ok(_) => {
-                        self.renderer.mode = Some(mode);
-                        vec![dim(&format!("mode {}", visible(&name)))]
-                    }
-                    Err(error) => vec![complaint(error)?],
-                }
-            }
-        };
-        for line in lines {
-            self.terminal.line(&line)?;
-        }
-        Ok(Next::GoOn)
-    }
-
-    async fn send(&mut self, text: String) -> anyhow::Result<()> {
-        self.renderer.prompted();
-        match self.session.prompt(text).await {
-            Ok(turn) => {
-                self.turn = Some(turn);
-                (self.began, self.interrupts) = (Instant::now(), 0);
-            }
-            Err(error) => self.terminal.line(&complaint(error)?)?,
-        }
-        Ok(())
-    }
-
     async fn over(&mut self, over: Result<TurnOutcome, Error>) -> anyhow::Result<()> {
         self.turn = None;
         // What it said may still wait to be shown.
@@ -484,60 +428,6 @@ impl Talk {
         }
         lines
     }
-
-    fn bill(&self) -> String {
-        dim(&format!("this conversation: {}", words::dollars(self.renderer.spent)))
-    }
-
-    /// Takes leave: no process stays.
-    async fn leave(mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
-        if let Some(interrupting) = self.interrupting.take() {
-            interrupting.abort();
-            let _ = interrupting.await;
-        }
-        let result = match result {
-            Err(error) if error.is::<Left>() => Ok(()),
-            other => other,
-        };
-        // An open menu is answered by nobody.
-        self.dialog = None;
-        self.terminal.set_bottom(Bottom::Status, Vec::new())?;
-        let gone = result.is_err();
-        if gone && self.mode == Mode::Line {
-            self.terminal.line("")?;
-        }
-        if !gone {
-            if self.mode == Mode::Nothing {
-                self.keys();
-            }
-            let wait = dim("leaving, Ctrl-C leaves at once");
-            self.terminal.set_bottom(Bottom::Status, vec![wait])?;
-            let busy = self.turn.take().is_some();
-            if let Some(session) = Arc::into_inner(self.session) {
-                let close = async move {
-                    if busy && session.interrupt().await.is_err() {
-                        return;
-                    }
-                    let _ = session.close().await;
-                };
-                // Whatever is dropped here is killed.
-                tokio::select! {
-                    () = close => {}
-                    () = tokio::time::sleep(FAREWELL) => {}
-                    () = until_interrupted(&mut self.person.inputs) => {}
-                }
-            }
-            self.terminal.set_bottom(Bottom::Status, Vec::new())?;
-        }
-        if self.mode != Mode::Line {
-            self.person.dismiss();
-        }
-        if self.renderer.spent > 0.0 {
-            let bill = format!("this conversation: {}", words::dollars(self.renderer.spent));
-            self.terminal.line(&dim(&bill))?;
-        }
-        result
-    }
 }
 
 /// The person has left by a line that was typed ahead.
@@ -574,56 +464,4 @@ fn millis(span: Duration) -> u64 {
 
 pub(super) fn columns() -> usize {
     console::Term::stdout().size_checked().map_or(80, |(_, columns)| usize::from(columns)).max(2)
-}
-
-async fn withdrawn(dialog: &mut Option<Open>) {
-    match dialog {
-        Some(open) => open.reply.closed().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn outcome(turn: &mut Option<Turn>) -> Result<TurnOutcome, Error> {
-    match turn {
-        Some(turn) => turn.outcome().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn failed(task: &mut Option<JoinHandle<Option<Error>>>) -> Option<Error> {
-    let ended = match task {
-        Some(task) => task.await,
-        None => std::future::pending().await,
-    };
-    *task = None;
-    ended.ok().flatten()
-}
-
-/// Waits until somebody wants this program to end: the system, or a window that is closed.
-#[cfg(unix)]
-async fn dismissed() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut end), Ok(mut closed)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = end.recv() => {}
-        _ = closed.recv() => {}
-    }
-}
-
-#[cfg(not(unix))]
-async fn dismissed() {
-    std::future::pending().await
-}
-
-async fn until_interrupted(inputs: &mut mpsc::Receiver<Input>) {
-    while let Some(input) = inputs.recv().await {
-        if matches!(input, Input::Key(Key::Interrupt) | Input::End) {
-            return;
-        }
-    }
-    std::future::pending().await
 }
