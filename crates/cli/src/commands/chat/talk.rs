@@ -76,7 +76,8 @@ pub(super) struct Talk {
     /// What was typed during a turn, and what of it was sent off.
     typed: String,
     ahead: VecDeque<String>,
-    last_key: Instant,
+    /// When the last key was typed ahead.
+    last_typed: Option<Instant>,
     /// Somebody was typing when the menu came: those keys are no answer to it.
     was_typing: bool,
     /// How often Ctrl-C was pressed in this turn, or at the prompt.
@@ -109,7 +110,7 @@ impl Talk {
             waiting: VecDeque::new(),
             typed: String::new(),
             ahead: VecDeque::new(),
-            last_key: now,
+            last_typed: None,
             was_typing: false,
             interrupts: 0,
             interrupting: None,
@@ -240,8 +241,7 @@ impl Talk {
         }
         self.terminal.set_bottom(Bottom::Menu, dialog.lines(columns()))?;
         self.dialog = Some(Open { id, dialog, reply });
-        self.was_typing = !self.typed.is_empty() || self.last_key.elapsed() < TYPING;
-        self.last_key = Instant::now();
+        self.was_typing = self.is_typing();
         self.keys();
         Ok(())
     }
@@ -290,14 +290,12 @@ impl Talk {
     }
 
     async fn key(&mut self, key: Key) -> anyhow::Result<Next> {
-        let pause = self.last_key.elapsed();
-        self.last_key = Instant::now();
         match key {
             Key::Resize => self.resize()?,
             Key::Interrupt | Key::End if self.turn.is_none() => return Ok(Next::Leave),
             Key::Interrupt => return self.interrupt(),
             key => {
-                self.was_typing &= pause < TYPING;
+                self.was_typing &= self.is_typing();
                 match self.dialog.take() {
                     Some(dialog) if !self.was_typing => self.in_dialog(dialog, key).await?,
                     dialog => {
@@ -333,8 +331,13 @@ impl Talk {
         Ok(())
     }
 
+    fn is_typing(&self) -> bool {
+        self.last_typed.is_some_and(|last| last.elapsed() < TYPING)
+    }
+
     /// Keys during a turn are kept for the next prompt.
     fn type_ahead(&mut self, key: &Key) {
+        self.last_typed = Some(Instant::now());
         match key {
             Key::Enter if !self.typed.trim().is_empty() && self.ahead.len() < MOST_AHEAD => {
                 self.ahead.push_back(std::mem::take(&mut self.typed));
