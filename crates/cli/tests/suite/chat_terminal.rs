@@ -57,7 +57,7 @@ impl Terminal {
         wait_until(|| found(&self.screen.lock().unwrap(), self.seen).is_some());
         let screen = self.screen.lock().unwrap().clone();
         let at = found(&screen, self.seen);
-        let at = at.unwrap_or_else(|| panic!("no {text:?} after {:?}", &screen[..self.seen]));
+        let at = at.unwrap_or_else(|| panic!("no {text:?} in {:?}", &screen[self.seen..]));
         self.seen = at + text.len();
     }
 
@@ -116,7 +116,7 @@ fn a_turn_is_interrupted_and_the_next_works() {
     terminal.shows("✗ interrupted");
     terminal.shows("› ");
     terminal.types("again\r");
-    terminal.shows("\nagain");
+    terminal.shows("again\r\n$0.25");
     terminal.shows("› ");
     terminal.types("/exit\r");
     terminal.ends(&play);
