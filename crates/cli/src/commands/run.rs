@@ -142,7 +142,7 @@ impl Show {
     async fn next(&mut self) -> Next {
         tokio::select! {
             event = events(&mut self.events) => Next::Event(event),
-            message = messages(&mut self.messages) => Next::Message(message),
+            message = messages(&mut self.messages) => Next::Message(message.map(Box::new)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Show {
         match next {
             Next::Event(Some(event)) => self.event(&event).await?,
             Next::Event(None) => self.events = None,
-            Next::Message(Some(message)) => self.message(message).await?,
+            Next::Message(Some(message)) => self.message(*message).await?,
             Next::Message(None) => self.messages = None,
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Show {
 /// Something to show; `None` when a stream has ended.
 enum Next {
     Event(Option<Event>),
-    Message(Option<Message>),
+    Message(Option<Box<Message>>),
 }
 
 /// Why a stream ended is told by the turn.
