@@ -27,11 +27,13 @@ struct Terminal {
 
 impl Terminal {
     fn open(mut command: Command) -> Self {
-        let outside = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let outside =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&outside).unwrap();
         unlockpt(&outside).unwrap();
         let name = ptsname(&outside, Vec::new()).unwrap();
-        let inside = open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let inside =
+            open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
         let size = Winsize { ws_row: 30, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&inside, size).unwrap();
         let stdio = || inside.try_clone().unwrap();
@@ -71,6 +73,13 @@ impl Terminal {
         let settings = tcgetattr(&self.inside).unwrap();
         assert!(settings.local_modes.contains(rustix::termios::LocalModes::ICANON));
         self.screen.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that has failed leaves nothing behind.
+        let _ = self.child.kill();
     }
 }
 
@@ -116,7 +125,8 @@ fn a_turn_is_interrupted_and_the_next_works() {
     terminal.shows("✗ interrupted");
     terminal.shows("› ");
     terminal.types("again\r");
-    terminal.shows("again\r\n$0.25");
+    play.stage.wait_for_blocking(|line| line["message"]["content"] == "again");
+    terminal.shows("$0.25");
     terminal.shows("› ");
     terminal.types("/exit\r");
     terminal.ends(&play);
