@@ -26,6 +26,8 @@ pub(crate) enum Command {
         about = "One prompt and what comes of it: text on stdout, what the agent does on stderr"
     )]
     Run(Box<Run>),
+    #[command(about = "Talk to an agent in the terminal")]
+    Chat(Box<Chat>),
     #[command(about = "Is Claude Code there, does it answer, and what is to be mended?")]
     Doctor(Doctor),
     #[command(
@@ -200,6 +202,28 @@ pub(crate) struct Inspect {
     /// Which way the lines of a plain capture go
     #[arg(long, value_enum, default_value_t = Way::ToHost)]
     pub(crate) direction: Way,
+}
+
+/// Talk to an agent in the terminal.
+///
+/// What it may do is asked with menus: once, from now on, or no, with a reason. Ctrl-C interrupts a
+/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt, and
+/// what nobody can be asked for is refused.
+///
+/// Exit codes: 0, or 1 if the agent failed or, without a terminal, a turn did.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// The first thing to say
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    /// Show what the model thinks
+    #[arg(long)]
+    pub(crate) thinking: bool,
 }
 
 /// Print the JSON Schema of the wire.

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod inspect;

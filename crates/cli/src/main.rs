@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         }
     };
     let result = match &args.command {
+        Command::Chat(chat) => commands::chat::run(chat),
         Command::Run(run) => commands::run::run(run),
         Command::Doctor(doctor) => commands::doctor::run(doctor),
         Command::Check(check) => commands::check::run(check),

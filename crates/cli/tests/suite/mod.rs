@@ -1,3 +1,7 @@
+#[cfg(unix)]
+mod chat;
+#[cfg(unix)]
+mod chat_terminal;
 mod check;
 mod command;
 #[cfg(unix)]
