@@ -1,0 +1,6 @@
+mod faults;
+mod hostile;
+mod hosts;
+mod oldest;
+mod support;
+mod turns;
