@@ -58,7 +58,7 @@ pub(crate) struct State {
     /// The tasks in the background.
     pub(crate) tasks: Vec<duologue_protocol::system::BackgroundTask>,
     /// Work in the background that keeps the conversation open.
-    pub(crate) kept: usize,
+    kept: usize,
     waiting: HashMap<RequestId, oneshot::Sender<Outcome>>,
     next: Option<Begun>,
     stop: Option<watch::Sender<Stop>>,
@@ -98,7 +98,7 @@ impl Core {
             model: options.info.model.clone(),
             mode: options.info.permission_mode.clone(),
             hooks: Hooks::default(),
-            sdk_servers: Vec::new(),
+            sdk_servers: options.host_servers.clone(),
             spent: Spent::default(),
             subagents: crate::subagent::Count::default(),
             tasks: Vec::new(),
@@ -269,6 +269,12 @@ impl Core {
 }
 
 impl State {
+    /// One more piece of work in the background, or one less.
+    pub(crate) fn keep(&mut self, change: isize) {
+        self.kept = self.kept.saturating_add_signed(change);
+        self.link.hold_results(self.kept > 0);
+    }
+
     /// Whether nothing will happen any more.
     fn is_over(&self) -> bool {
         let idle = self.leaving && self.link.is_idle();

@@ -24,6 +24,7 @@ pub const VERSION: &str = "2.1.325";
 #[non_exhaustive]
 pub struct Options {
     pub(crate) info: Info,
+    pub(crate) host_servers: Vec<Text>,
     pub(crate) prompts: bool,
     pub(crate) partial: bool,
     pub(crate) replay: bool,
@@ -103,6 +104,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             info: Info::default(),
+            host_servers: Vec::new(),
             prompts: true,
             partial: false,
             replay: false,
@@ -166,6 +168,13 @@ impl Options {
         may_bypass,
         /// Whether every input form of the oldest descriptions works.
         lenient,
+    }
+
+    /// The host serves an MCP server of this name. Most hosts say so in the handshake.
+    #[must_use]
+    pub fn host_server(mut self, name: impl Into<Text>) -> Self {
+        self.host_servers.push(name.into());
+        self
     }
 
     /// The forms in which it speaks.

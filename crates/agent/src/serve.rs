@@ -121,7 +121,8 @@ where
     agent.start(&session);
     if core.options.dialect != Dialect::Today {
         // The oldest descriptions have it at the start of the process.
-        core.with(|state| state.link.say(System::from(Box::new(session.init_line()))));
+        let init = session.init_line();
+        core.with(|state| state.link.say(System::from(Box::new(init))));
     }
     let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
     let (closing, closed) = tokio::sync::oneshot::channel();

@@ -171,7 +171,7 @@ impl Session {
     /// on in the background.
     #[must_use]
     pub fn keep_open(&self) -> Kept {
-        self.core.with(|state| state.kept += 1);
+        self.core.with(|state| state.keep(1));
         Kept(self.clone())
     }
 
@@ -189,6 +189,6 @@ pub struct Kept(Session);
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.0.core.with(|state| state.kept = state.kept.saturating_sub(1));
+        self.0.core.with(|state| state.keep(-1));
     }
 }

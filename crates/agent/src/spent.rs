@@ -36,7 +36,8 @@ impl Spent {
     }
 
     pub(crate) fn cost_usd(&self) -> f64 {
-        self.by_model.values().map(|share| share.cost).sum()
+        // Not `sum`: of nothing, that is minus zero.
+        self.by_model.values().fold(0.0, |total, share| total + share.cost)
     }
 
     pub(crate) fn model_usage(&self) -> Map<ModelUsage> {

@@ -101,6 +101,9 @@ pub struct AgentLink {
     prompts: Prompts,
     turn: Option<Running>,
     results: u64,
+    /// Something goes on in the background that the results of a host that is gone wait for.
+    holding: bool,
+    held: Vec<String>,
     last_failed: bool,
     /// The host says nothing more.
     ended: bool,
@@ -171,13 +174,16 @@ impl AgentLink {
 
     /// Says a line to the host.
     pub fn say(&mut self, line: impl Into<ToHost>) {
-        let line = line.into();
-        let rendered = match (&mut self.seeds, line) {
+        let line = self.render(line.into());
+        self.transmit.extend(line);
+    }
+
+    fn render(&mut self, line: ToHost) -> Option<String> {
+        match (&mut self.seeds, line) {
             (Some(seeds), line) => seeds.render(line),
             (None, ToHost::Result(result)) => Some(order::result_line(&result)),
             (None, line) => Some(line.to_line()),
-        };
-        self.transmit.extend(rendered);
+        }
     }
 
     /// Says a line of any content, as it is. Newlines inside are the caller's affair.

@@ -38,6 +38,7 @@ impl Options {
                 "--permission-mode" => {
                     options.info.permission_mode = PermissionMode::from(value());
                 }
+                "--mcp-config" => options.host_servers.extend(host_servers(&value())),
                 "--lenient" => options.lenient = true,
                 "--dialect" => {
                     options.dialect = match value().as_str() {
@@ -50,10 +51,10 @@ impl Options {
                 _ => {}
             }
         }
-        options.from_environment()
+        options.with_environment()
     }
 
-    fn from_environment(mut self) -> Self {
+    fn with_environment(mut self) -> Self {
         let on = |name: &str| std::env::var(name).is_ok_and(|value| !matches!(&*value, "" | "0"));
         self.lenient |= on("DUOLOGUE_LENIENT");
         self.state_events |= on("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS");
@@ -64,5 +65,43 @@ impl Options {
             self.info.cwd = Text::from(cwd.to_string_lossy().into_owned());
         }
         self
+    }
+}
+
+/// The servers of a configuration that the host itself serves. It may also be the name of a file, which
+/// is none of our business.
+fn host_servers(config: &str) -> Vec<Text> {
+    let config: serde_json::Value = serde_json::from_str(config).unwrap_or_default();
+    let servers = config["mcpServers"].as_object().into_iter().flatten();
+    let ours = servers.filter(|(_, server)| server["type"] == "sdk");
+    ours.map(|(name, _)| Text::from(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_are_read_and_the_rest_is_passed_over() {
+        let args = [
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--permission-prompt-tool",
+            "stdio",
+            "--model=sonnet",
+            "--permission-mode",
+            "plan",
+            "--frobnicate",
+            "--fault=die@2",
+            "--mcp-config",
+            r#"{"mcpServers":{"calc":{"type":"sdk","name":"calc"},"x":{"command":"y"}}}"#,
+        ];
+        let options = Options::from_args(args.map(String::from));
+        assert!(options.prompts && !options.partial);
+        assert_eq!(options.info.model, "sonnet");
+        assert_eq!(options.info.permission_mode, PermissionMode::Plan);
+        assert_eq!(options.fault, Some(crate::Fault::DieAt(2)));
+        assert_eq!(options.host_servers, ["calc"]);
     }
 }

@@ -144,7 +144,11 @@ impl AgentLink {
         result = result.queued_turn_count(waiting).result_index(self.results);
         self.results += 1;
         self.last_failed = result.is_error.is_true();
-        self.say(Box::new(result));
+        let line = self.render(Box::new(result).into());
+        self.held.extend(line);
+        if !(self.ended && self.holding) {
+            self.transmit.extend(self.held.drain(..));
+        }
         let became =
             if turn.interrupted { CommandState::Cancelled } else { CommandState::Completed };
         for prompt in &turn.start.prompts {
@@ -153,6 +157,15 @@ impl AgentLink {
         self.early.clear();
         self.next_turn();
         true
+    }
+
+    /// Whether work goes on in the background. Once the host's lines have ended, results wait for it, as
+    /// they do with the CLI: they come when it is done, after the turn that tells of it.
+    pub fn hold_results(&mut self, hold: bool) {
+        self.holding = hold;
+        if !hold && self.is_idle() {
+            self.transmit.extend(self.held.drain(..));
+        }
     }
 
     /// Takes one prompt that waits back.

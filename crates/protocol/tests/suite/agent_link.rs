@@ -285,6 +285,21 @@ fn the_end_of_the_host_ends_what_is_asked_and_not_what_was_said() {
 }
 
 #[test]
+fn results_wait_for_the_background_once_the_host_is_gone() {
+    let mut link = AgentLink::new();
+    hear(&mut link, &prompt("one", "u1"));
+    link.hold_results(true);
+    link.handle_end();
+    link.end_turn(done());
+    assert_eq!(outline(&mut link), ["u1 queued", "u1 started", "u1 completed"]);
+    link.begin_own_turn(Default::default(), None);
+    link.hold_results(false);
+    assert_eq!(outline(&mut link), Vec::<String>::new());
+    link.end_turn(done());
+    assert_eq!(outline(&mut link), ["result", "result"]);
+}
+
+#[test]
 fn what_the_session_is_doing_is_told() {
     let mut link = AgentLink::new().state_events();
     hear(&mut link, &json!({ "type": "user", "message": { "role": "user", "content": "one" } }));
