@@ -9,7 +9,7 @@ use duologue::protocol::system::TaskStatus;
 use duologue::protocol::tool::{Answers, Question};
 use duologue::protocol::{RawObject, Text};
 use duologue::{Event, Session, SessionBuilder, mcp};
-use duologue_agent::{Agent, Exit, Options, PlanVerdict, Task, ToolOutput, serve};
+use duologue_agent::{Agent, Dialect, Exit, Fault, Options, PlanVerdict, Task, ToolOutput, serve};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -285,4 +285,32 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
     assert_eq!(seen, ["launched", "sub: looking", "it is done"]);
     session.close().await.unwrap();
     assert_eq!(agent.await.unwrap().code, 0);
+}
+
+/// A host that was written after the oldest descriptions, and an agent that speaks as they say.
+#[tokio::test]
+async fn the_oldest_host_and_the_oldest_agent() {
+    for dialect in [Dialect::Seeds, Dialect::SeedsSystemResult] {
+        let options = Options::new().lenient(true).prompts(false).dialect(dialect);
+        for (decision, told) in [(true, "ran \"rm -rf build\""), (false, "refused: ")] {
+            let builder =
+                Session::builder().legacy().on_permission(move |_: PermissionRequest| async move {
+                    if decision { Decision::allow() } else { Decision::deny("no") }
+                });
+            let (session, _agent) = pair(builder, runs_a_command(), options.clone()).await;
+            let outcome = session.prompt("go").await.unwrap().outcome().await.unwrap();
+            assert!(outcome.text().starts_with(told), "{}", outcome.text());
+        }
+    }
+}
+
+/// Garbage between the lines does not end a session.
+#[tokio::test]
+async fn a_host_survives_garbage_and_answers_that_come_twice() {
+    for fault in [Fault::GarbageAt(2), Fault::AnswerTwice, Fault::Split] {
+        let agent = acts(|turn| Box::pin(turn.say("Hello!")));
+        let (session, _agent) = pair(Session::builder(), agent, Options::new().fault(fault)).await;
+        let outcome = session.prompt("Hi").await.unwrap().outcome().await.unwrap();
+        assert_eq!(outcome.text(), "Hello!");
+    }
 }

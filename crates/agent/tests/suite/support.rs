@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use duologue_agent::protocol::{Direction, Line};
 use duologue_agent::{Agent, Exit, Options, Turn, TurnResult, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
@@ -37,6 +38,8 @@ pub(crate) struct Host {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: Option<WriteHalf<DuplexStream>>,
     agent: JoinHandle<Exit>,
+    /// Everything that was said, in the order in which this host said or heard it.
+    pub(crate) tape: Vec<(Direction, Line)>,
 }
 
 pub(crate) fn drive(agent: impl Agent + 'static, options: Options) -> Host {
@@ -44,7 +47,7 @@ pub(crate) fn drive(agent: impl Agent + 'static, options: Options) -> Host {
     let (reader, writer) = tokio::io::split(theirs);
     let agent = tokio::spawn(serve(agent, reader, writer, options));
     let (reader, writer) = tokio::io::split(ours);
-    Host { lines: BufReader::new(reader).lines(), writer: Some(writer), agent }
+    Host { lines: BufReader::new(reader).lines(), writer: Some(writer), agent, tape: Vec::new() }
 }
 
 impl Host {
@@ -53,6 +56,7 @@ impl Host {
     }
 
     pub(crate) async fn say_raw(&mut self, line: &str) {
+        self.tape.push((Direction::ToAgent, Line::from(line)));
         let writer = self.writer.as_mut().unwrap();
         writer.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
@@ -75,6 +79,7 @@ impl Host {
     /// The next line; `None` at the end.
     pub(crate) async fn line(&mut self) -> Option<Value> {
         let line = self.lines.next_line().await.unwrap()?;
+        self.tape.push((Direction::ToHost, Line::from(line.as_str())));
         Some(serde_json::from_str(&line).unwrap_or(Value::String(line)))
     }
 
