@@ -78,6 +78,9 @@ pub enum TurnError {
     /// A hook of the host wants it so.
     #[error("a hook stopped the turn")]
     Stopped,
+    /// A hook of the host put a tool call off.
+    #[error("a hook put a tool call off")]
+    Deferred,
     /// It took too many steps.
     #[error("Reached maximum number of turns ({0})")]
     MaxTurns(u64),

@@ -407,6 +407,11 @@ impl AgentLink {
         self.turn.is_none() && self.prompts.is_empty()
     }
 
+    /// Whether the host's lines have ended: nobody will answer any more.
+    pub const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Whether a line was not survived: nothing that is open matters any more.
     pub const fn is_dead(&self) -> bool {
         self.fatal.is_some()

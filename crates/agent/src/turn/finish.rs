@@ -2,7 +2,7 @@
 
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::lines::{
-    Assistant, ResultSubtype, TerminalReason, TurnResult as ResultLine,
+    Assistant, DeferredToolUse, ResultSubtype, TerminalReason, TurnResult as ResultLine,
 };
 use duologue_protocol::message::{Message, StopReason};
 use duologue_protocol::{Field, Text};
@@ -24,6 +24,10 @@ impl Turn<'_> {
             (Err(TurnError::Stopped), Stop::No) => {
                 self.voice.ledger().last_text = Text::default();
                 self.complete(TerminalReason::HookStopped).await;
+            }
+            (Err(TurnError::Deferred), Stop::No) => {
+                self.voice.ledger().last_text = Text::default();
+                self.complete(TerminalReason::ToolDeferred).await;
             }
             (Err(TurnError::Api(failure)), Stop::No) => self.api_failed(&failure).await,
             (Err(error), Stop::No) => self.failed(&error).await,
@@ -50,6 +54,10 @@ impl Turn<'_> {
         result.stop_reason = stop_reason.into();
         result.stop_reason = std::mem::take(&mut result.stop_reason).or_null();
         result.api_error_status = Field::Null;
+        if let Some(call) = self.voice.ledger().deferred.take() {
+            let deferred = DeferredToolUse::new().id(call.id).name(call.name).input(call.input);
+            result = result.deferred_tool_use(deferred).stop_reason(StopReason::ToolDeferred);
+        }
         let first = self.voice.ledger().first_line;
         if let Some(first) = first {
             let first = whole_millis(first);

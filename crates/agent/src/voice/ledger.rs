@@ -28,6 +28,8 @@ pub(crate) struct Ledger {
     pub(crate) folded: Vec<Prompt>,
     /// What hooks want the model to know.
     pub(crate) context: Vec<Text>,
+    /// The call that a hook put off.
+    pub(crate) deferred: Option<ToolCall>,
     /// A hook wants the turn to stop.
     pub(crate) is_stopped: bool,
     /// The host stopped the turn by its answer about a tool.
@@ -49,6 +51,7 @@ impl Ledger {
             permitted: Vec::new(),
             folded: Vec::new(),
             context: Vec::new(),
+            deferred: None,
             is_stopped: false,
             is_rejected: false,
         }

@@ -27,6 +27,8 @@ enum Verdict {
     Ask(Option<Text>),
     Allow,
     Deny(Text),
+    /// The call is put off, and the turn ends.
+    Defer,
 }
 
 impl Voice {
@@ -59,6 +61,12 @@ impl Voice {
         match verdict(&run, &call.name) {
             Verdict::Deny(why) => Ok(self.refuse(&call, why, "hook", Some("hook")).await),
             Verdict::Allow => Ok(self.allowed(call, None)),
+            Verdict::Defer => {
+                let mut ledger = self.ledger();
+                ledger.close(&call.id);
+                ledger.deferred = Some(call);
+                Err(TurnError::Deferred)
+            }
             Verdict::Ask(reason) => {
                 let mut ask = ask;
                 if let Some(reason) = reason {
@@ -91,6 +99,7 @@ impl Voice {
         if !options.prompts && !options.lenient {
             return Ok(self.deny_unasked(call, &ask).await);
         }
+        let is_gone = self.session.core.with(|state| state.link.has_ended());
         // Without a way to ask, the call itself is the question: old hosts answer that.
         match self.session.core.ask(ask.into(), !options.prompts).await {
             Outcome::Success(success) => self.decided(call, &success).await,
@@ -114,8 +123,12 @@ impl Voice {
                 Err(TurnError::Interrupted)
             }
             _ => {
-                let why = "Tool permission request failed: AbortError: Tool permission stream \
-                    closed before response received";
+                let why = if is_gone {
+                    "Tool permission request failed: Error: Stream closed"
+                } else {
+                    "Tool permission request failed: AbortError: Tool permission stream closed \
+                     before response received"
+                };
                 Ok(self.refuse(call, why, "config", Some("other")).await)
             }
         }
@@ -210,6 +223,7 @@ fn verdict(run: &HookRun, tool: &str) -> Verdict {
         let reason = specific.permission_decision_reason.value().cloned();
         match specific.permission_decision.value() {
             Some(ToolDecision::Deny) => return denied(&reason.unwrap_or_default()),
+            Some(ToolDecision::Defer) => return Verdict::Defer,
             Some(ToolDecision::Ask) => verdict = Verdict::Ask(Some(reason.unwrap_or_default())),
             Some(ToolDecision::Allow) if matches!(verdict, Verdict::Ask(None)) => {
                 verdict = Verdict::Allow;

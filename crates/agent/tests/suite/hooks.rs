@@ -114,3 +114,17 @@ async fn bad_answers_about_a_tool_are_refusals() {
         assert_eq!(result["permission_denials"][0]["tool_name"], "Bash");
     }
 }
+
+#[tokio::test]
+async fn a_hook_puts_a_call_off() {
+    let mut host = with_hooks(json!({ "PreToolUse": [{ "hookCallbackIds": ["a"] }] })).await;
+    let ask = asked(&mut host, "hook_callback").await;
+    let defer = json!({ "hookEventName": "PreToolUse", "permissionDecision": "defer" });
+    host.answer(&ask, json!({ "hookSpecificOutput": defer })).await;
+    let lines = host.until_kind("result").await;
+    let result = lines.last().unwrap();
+    assert_eq!(result["deferred_tool_use"]["name"], "Bash");
+    assert_eq!(result["terminal_reason"], "tool_deferred");
+    assert_eq!(result["stop_reason"], "tool_deferred");
+    assert!(lines.iter().all(|line| line["type"] != "user"), "it has no result");
+}

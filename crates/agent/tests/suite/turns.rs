@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use duologue_agent::protocol::agent_link::Reply;
 use duologue_agent::protocol::message::{ApiErrorKind, Usage};
-use duologue_agent::{ApiFailure, Options, TurnError};
+use duologue_agent::{
+    Agent, Answer, ApiFailure, Options, RequestHandler, Turn, TurnError, TurnResult,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -316,4 +319,100 @@ async fn requests_have_the_answers_of_the_real_one() {
     let (rest, exit) = host.end().await;
     assert!(outline(&rest).contains(&"answer".to_owned()));
     assert_eq!(exit.code, 0);
+}
+
+#[tokio::test]
+async fn a_prompt_that_cannot_wait_is_next() {
+    let agent = acts(|turn| {
+        Box::pin(async move {
+            turn.say(turn.text()).await?;
+            if turn.text() == "slow" {
+                turn.interrupted().await;
+            }
+            Ok(())
+        })
+    });
+    let mut host = drive(agent, Options::new());
+    host.prompt("slow").await;
+    host.until_kind("assistant").await;
+    host.say(&json!({ "type": "user", "priority": "now",
+        "message": { "role": "user", "content": "now" } }))
+        .await;
+    let result = host.until_kind("result").await.pop().unwrap();
+    assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(false)));
+    assert_eq!(result["terminal_reason"], "aborted_streaming");
+    assert_eq!(host.until_kind("result").await.pop().unwrap()["result"], "now");
+}
+
+#[tokio::test]
+async fn a_prompt_that_wants_no_answer_gets_none() {
+    let agent = acts(|_| Box::pin(async { panic!("it must not be asked") }));
+    let mut host = drive(agent, Options::new());
+    host.say(&json!({ "type": "user", "shouldQuery": false,
+        "message": { "role": "user", "content": "for the record" } }))
+        .await;
+    let result = host.until_kind("result").await.pop().unwrap();
+    assert_eq!((&result["num_turns"], &result["result"]), (&json!(0), &json!("")));
+}
+
+/// An agent with answers of its own, one of which takes its time.
+struct Answers(Arc<Notify>);
+
+impl Agent for Answers {
+    async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+        turn.say("hi").await
+    }
+
+    fn requests(&self) -> Option<RequestHandler> {
+        let gate = Arc::clone(&self.0);
+        Some(Arc::new(move |session, request| match request.tag() {
+            "get_plan" => Some(Answer::Now(Reply::error(format!("no plan in {}", session.cwd())))),
+            "list_models" => {
+                let gate = Arc::clone(&gate);
+                Some(Answer::Later(Box::pin(async move {
+                    gate.notified().await;
+                    Reply::Ack
+                })))
+            }
+            _ => None,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn an_agent_answers_before_the_default_does() {
+    let gate = Arc::new(Notify::new());
+    let mut host = drive(Answers(Arc::clone(&gate)), Options::new());
+    host.request("slow", json!({ "subtype": "list_models" })).await;
+    host.request("own", json!({ "subtype": "get_plan" })).await;
+    host.request("default", json!({ "subtype": "mcp_status" })).await;
+    host.request("unknown", json!({ "subtype": "frobnicate" })).await;
+    for id in ["own", "default", "unknown"] {
+        assert_eq!(host.line().await.unwrap()["response"]["request_id"], id);
+    }
+    // The host goes, but what it asked for is answered.
+    host.close().await;
+    gate.notify_one();
+    assert_eq!(host.line().await.unwrap()["response"]["request_id"], "slow");
+    assert_eq!(host.line().await, None);
+}
+
+#[tokio::test]
+async fn whoever_asks_after_the_host_has_gone_is_told_so() {
+    let agent = acts(|turn| {
+        Box::pin(async move {
+            let mut said = Vec::new();
+            for _ in 0..2 {
+                let done = turn.use_tool("Bash", json!({})).await?;
+                said.push(done.refusal().unwrap().to_owned());
+            }
+            turn.say(said.join("; ")).await
+        })
+    });
+    let mut host = drive(agent, Options::new());
+    host.prompt("go").await;
+    host.until_kind("control_request").await;
+    let (rest, _) = host.end().await;
+    let said = rest.last().unwrap()["result"].as_str().unwrap();
+    assert!(said.contains("AbortError") && said.ends_with("Error: Stream closed"), "{said}");
 }
