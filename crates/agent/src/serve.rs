@@ -127,19 +127,21 @@ where
     let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
     let (closing, closed) = tokio::sync::oneshot::channel();
     let mut writing = tokio::spawn(write(writer, Arc::clone(core), closed));
-    let mut died = false;
-    tokio::select! {
-        () = turns(agent, &session) => {}
-        wrote = &mut writing => died = wrote.is_ok_and(|wrote| wrote == Wrote::Dead),
-    }
+    let wrote = tokio::select! {
+        () = turns(agent, &session) => None,
+        wrote = &mut writing => Some(wrote),
+    };
     reading.abort();
-    if died {
+    let wrote = match wrote {
+        Some(wrote) => wrote,
+        None => {
+            // Whoever still holds the session may say more, but the host will not hear it.
+            let _ = closing.send(());
+            writing.await
+        }
+    };
+    if matches!(wrote, Ok(Wrote::Dead)) {
         return Exit { code: 1, message: None };
-    }
-    // Whoever still holds the session may say more, but the host will not hear it.
-    let _ = closing.send(());
-    if !writing.is_finished() {
-        let _ = writing.await;
     }
     let message = core.fatal.borrow().as_ref().map(|fatal| fatal.message.clone());
     Exit { code: core.exit_code(), message }

@@ -18,7 +18,8 @@ async fn it_dies_in_the_middle_of_a_line() {
     host.prompt("Hi").await;
     assert_eq!(host.line().await.unwrap()["subtype"], "init");
     assert!(matches!(host.line().await, Some(Value::String(half)) if half.starts_with('{')));
-    assert_eq!(host.line().await, None);
+    let (rest, exit) = host.end().await;
+    assert_eq!((rest.len(), exit.code), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! Hosts that do what they should not.
 
-use duologue_agent::Options;
+use duologue_agent::{Options, serve};
+use duologue_testkit::recordings;
 use serde_json::json;
 
 use super::support::{acts, drive};
@@ -64,4 +65,33 @@ async fn nothing_said_is_nothing_done() {
     let host = drive(acts(|turn| Box::pin(turn.say("?"))), Options::new());
     let (rest, exit) = host.end().await;
     assert_eq!((rest.len(), exit.code), (0, 0));
+}
+
+/// What every recorded host said, to an agent that is not the one it spoke to: answers to nothing,
+/// interrupts out of place, broken lines, and the end in the middle. It dies of what is fatal only.
+#[tokio::test]
+async fn recorded_hosts_are_survived() {
+    let fatal = ["24a", "24b", "24e", "24f", "24g", "24m", "24zb", "15c1", "15c7"];
+    for recording in recordings().into_iter().filter(|tape| tape.version == "2.1.325") {
+        let said: Vec<&str> = recording
+            .entries
+            .iter()
+            .filter(|entry| !entry.to_host)
+            .map(|entry| entry.line.as_str())
+            .collect();
+        for is_lenient in [false, true] {
+            let agent = acts(|turn| {
+                Box::pin(async move {
+                    turn.use_tool("Bash", json!({ "command": "ls" })).await?;
+                    turn.say("done").await
+                })
+            });
+            let stdin = std::io::Cursor::new(said.join("\n").into_bytes());
+            let options = Options::new().partial(true).replay(true).lenient(is_lenient);
+            let exit = serve(agent, stdin, tokio::io::sink(), options).await;
+            let number = recording.name.split('-').next().unwrap();
+            let dies = fatal.contains(&number) && !is_lenient;
+            assert_eq!(exit.message.is_some(), dies, "{}: {exit:?}", recording.name);
+        }
+    }
 }
