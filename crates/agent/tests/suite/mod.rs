@@ -1,5 +1,12 @@
 mod commands;
+mod driving;
+mod faults;
 mod files;
+mod hooks;
+mod hostile;
+mod hosts;
+mod legal;
+mod oldest;
 mod permissions;
 mod properties;
 mod recorded;
@@ -8,4 +15,5 @@ mod sessions;
 mod settings;
 mod support;
 mod talking;
+mod turns;
 mod updates;
