@@ -126,9 +126,10 @@ impl MessagesModelBuilder {
         if !self.has_key() {
             return Err(setup("there is no key: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"));
         }
-        let base = self.base_url.as_deref().unwrap_or(BASE_URL).trim().trim_end_matches('/');
-        let url = Url::parse(&format!("{base}/v1/messages"))
+        let base = self.base_url.as_deref().unwrap_or(BASE_URL).trim();
+        let mut url = Url::parse(base)
             .map_err(|error| setup(format!("the base URL cannot be used: {error}")))?;
+        url.set_path(&format!("{}/v1/messages", url.path().trim_end_matches('/')));
         if !matches!(url.scheme(), "http" | "https") {
             return Err(setup("the base URL begins with neither http:// nor https://"));
         }

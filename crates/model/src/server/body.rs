@@ -29,16 +29,17 @@ type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
 impl Stream for Until {
     type Item = Result<Bytes, CutHere>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(ended) = &mut self.ended else { return Poll::Ready(None) };
-        if self.is_cut || ended.as_mut().poll(context).is_ready() {
-            self.ended = None;
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let Some(ended) = &mut this.ended else { return Poll::Ready(None) };
+        if this.is_cut || ended.as_mut().poll(context).is_ready() {
+            this.ended = None;
             return Poll::Ready(Some(Err(CutHere)));
         }
-        let next = Pin::new(&mut self.pieces).poll_next(context);
+        let next = Pin::new(&mut this.pieces).poll_next(context);
         if let Poll::Ready(Some(Err(CutHere))) = next {
             // A body that fails takes along what is not yet written: let that be written first.
-            self.is_cut = true;
+            this.is_cut = true;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
