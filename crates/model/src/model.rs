@@ -93,9 +93,11 @@ pub enum Part {
 /// ```
 pub struct Answering {
     parts: mpsc::Receiver<Part>,
-    work: Option<Pin<Box<dyn Future<Output = Result<(), ModelError>> + Send>>>,
+    work: Option<Work>,
     failure: Option<ModelError>,
 }
+
+type Work = Pin<Box<dyn Future<Output = Result<(), ModelError>> + Send>>;
 
 /// Tells the parts of an answer.
 #[derive(Debug)]

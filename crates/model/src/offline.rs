@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{Answering, Model};
-use crate::request::Request;
+use crate::purpose::Purpose;
+use crate::request::{Request, said};
 use crate::scenario::{Reply, Usage};
 use crate::script::Answer;
 use crate::scripted::play;
@@ -58,6 +59,9 @@ pub struct OfflineModel {
     asked: AtomicU64,
 }
 
+/// Prompts that a summary repeats.
+const MOST_ASKED: usize = 50;
+
 impl OfflineModel {
     /// What its answers name as their model.
     pub const NAME: &str = "duologue-offline";
@@ -76,6 +80,9 @@ impl OfflineModel {
     }
 
     fn reply(&self, request: &Request) -> Reply {
+        if request.purpose() == Purpose::Summary {
+            return Reply::text(summary(request));
+        }
         if let Some(reply) = request.purpose().fixed(request) {
             return reply;
         }
@@ -106,6 +113,19 @@ impl Model for OfflineModel {
                 .to_owned(),
         )
     }
+}
+
+/// What was asked, in place of a summary that only a model can write.
+fn summary(request: &Request) -> String {
+    let messages = request.messages();
+    // The last one asks for the summary.
+    let earlier = &messages[..messages.len().saturating_sub(1)];
+    let asked = earlier.iter().map(|message| said(std::slice::from_ref(message)));
+    let asked: Vec<String> = asked
+        .filter_map(|text| text.trim().lines().next().map(|line| format!("- {line}\n")))
+        .collect();
+    let latest = &asked[asked.len().saturating_sub(MOST_ASKED)..];
+    format!("<summary>\nNo model wrote this. The user asked:\n{}</summary>", latest.concat())
 }
 
 /// The folder that a system prompt names.

@@ -67,8 +67,13 @@ impl Retrying {
     /// Asks again as often as `CLAUDE_CODE_MAX_RETRIES` says, if that is a number.
     #[must_use]
     pub fn from_env(self) -> Self {
-        let most = std::env::var("CLAUDE_CODE_MAX_RETRIES").ok();
-        match most.and_then(|most| most.trim().parse().ok()) {
+        self.from_vars(|name| std::env::var(name).ok())
+    }
+
+    /// The same, from variables that this knows.
+    #[must_use]
+    pub fn from_vars(self, var: impl Fn(&str) -> Option<String>) -> Self {
+        match var("CLAUDE_CODE_MAX_RETRIES").and_then(|most| most.trim().parse().ok()) {
             Some(most) => self.max_retries(most),
             None => self,
         }

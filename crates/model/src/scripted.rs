@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -33,7 +33,7 @@ use crate::script::{Answer, Script, Unfinished};
 /// ```
 #[derive(Debug)]
 pub struct ScriptedModel {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     word: String,
 }
 
@@ -51,7 +51,7 @@ impl ScriptedModel {
     /// If the scenario makes no sense.
     pub fn new(scenario: Scenario) -> Result<Self, ScenarioError> {
         let script = Script::new(scenario)?;
-        let state = Mutex::new(State { script, messages: 0 });
+        let state = Arc::new(Mutex::new(State { script, messages: 0 }));
         Ok(Self { state, word: "script".to_owned() })
     }
 
@@ -66,7 +66,7 @@ impl ScriptedModel {
     /// How many replies of the scenario were given.
     #[must_use]
     pub fn turns(&self) -> usize {
-        self.lock().script.turns()
+        lock(&self.state).script.turns()
     }
 
     /// Whether all was said.
@@ -75,28 +75,31 @@ impl ScriptedModel {
     ///
     /// If not: which replies are left.
     pub fn finished(&self) -> Result<(), Unfinished> {
-        self.lock().script.finished()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock leaves the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state).script.finished()
     }
 }
 
 impl Model for ScriptedModel {
     fn ask(&self, request: Request) -> Answering {
-        let mut state = self.lock();
-        let answer = match state.script.answer(&request) {
-            Ok(answer) => answer,
-            Err(mismatch) => return Answering::failed(ModelError::Script(mismatch)),
-        };
-        state.messages += 1;
-        let number = state.messages;
-        drop(state);
-        let word = self.word.clone();
-        Answering::new(async move |teller| play(&answer, number, &word, &teller).await)
+        let (state, word) = (self.state.clone(), self.word.clone());
+        Answering::new(async move |teller| {
+            let (answer, number) = lock(&state).answer(&request)?;
+            play(&answer, number, &word, &teller).await
+        })
     }
+}
+
+impl State {
+    fn answer(&mut self, request: &Request) -> Result<(Answer, u64), ModelError> {
+        let answer = self.script.answer(request).map_err(ModelError::Script)?;
+        self.messages += 1;
+        Ok((answer, self.messages))
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // Nothing that holds the lock leaves the state half changed.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Plays a reply as the server would.

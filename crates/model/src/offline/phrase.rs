@@ -66,9 +66,15 @@ pub(super) fn name(text: &str) -> &str {
     unquoted(if ends { &text[..text.len() - 1] } else { text })
 }
 
-/// The text with this in front, if it is a path that begins nowhere.
+/// One name, path or pattern: with spaces in it only if it stands in quotes.
+pub(super) fn one_name(text: &str) -> Option<&str> {
+    let name = name(text);
+    let is_quoted = text.trim().starts_with(['`', '"', '\'']);
+    (!name.is_empty() && (is_quoted || !name.contains(' '))).then_some(name)
+}
+
+/// This name as a path, from the folder on if it begins nowhere.
 pub(super) fn path(text: &str, folder: Option<&str>) -> String {
-    let text = name(text);
     match folder {
         Some(folder) if !text.starts_with(['/', '~']) => {
             let text = text.strip_prefix("./").unwrap_or(text);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::{Call, Step};
-use super::phrase::{behind, find, list, name, path, split, unquoted, without};
+use super::phrase::{behind, find, list, name, one_name, path, split, unquoted, without};
 
 /// What stands between two steps. A `then` of the shell stands behind a semicolon.
 const BETWEEN: &[&str] =
@@ -130,10 +130,7 @@ impl Reader<'_> {
     fn files(&self, text: &str) -> Option<Meant> {
         const THE: &[&str] = &["me", "the", "a", "file", "new", "contents of", "content of", "to"];
         if let Some(rest) = behind(text, &["read", "open", "cat", "view", "show"]) {
-            let file = path(without(rest, THE), self.folder);
-            if name(rest).is_empty() || name(without(rest, THE)).contains(' ') {
-                return None;
-            }
+            let file = path(one_name(without(rest, THE))?, self.folder);
             let intent = format!("I read {file}.");
             return call(&["Read"], json!({ "file_path": file }), intent);
         }
@@ -144,11 +141,7 @@ impl Reader<'_> {
                 .or_else(|| split(rest, " with "))
                 .or_else(|| split(rest, " to ").map(|(content, file)| (file, content)))
                 .unwrap_or((rest, ""));
-            let file = name(without(file, THE));
-            if file.is_empty() || file.contains(' ') {
-                return None;
-            }
-            let file = path(file, self.folder);
+            let file = path(one_name(without(file, THE))?, self.folder);
             let content = if content.is_empty() {
                 String::new()
             } else {
@@ -179,7 +172,7 @@ impl Reader<'_> {
         let (old, new) = split(change, " with ").or_else(|| split(change, " by "))?;
         let is_everywhere = new.ends_with(" everywhere");
         let new = new.strip_suffix(" everywhere").unwrap_or(new);
-        let file = path(file, self.folder);
+        let file = path(one_name(file)?, self.folder);
         let intent = format!("I change {file}.");
         let mut input =
             json!({ "file_path": file, "old_string": unquoted(old), "new_string": unquoted(new) });
@@ -211,7 +204,7 @@ impl Reader<'_> {
     fn searches(&self, text: &str) -> Option<Meant> {
         let place = |input: &mut Value, rest: Option<&str>| {
             if let Some(folder) = rest.map(|rest| without(rest, &["the", "folder"])) {
-                input["path"] = path(folder, self.folder).into();
+                input["path"] = path(name(folder), self.folder).into();
             }
         };
         if let Some(rest) = behind(text, &["list", "ls"]) {
@@ -237,10 +230,7 @@ impl Reader<'_> {
         }
         let rest = without(behind(text, &["find", "glob"])?, &["all", "files", "named", "the"]);
         let (pattern, folder) = split(rest, " in ").map_or((rest, None), |(a, b)| (a, Some(b)));
-        let pattern = name(pattern);
-        if pattern.is_empty() || pattern.contains(' ') {
-            return None;
-        }
+        let pattern = one_name(pattern)?;
         // Whoever looks for a name looks in folders, too.
         let deep = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let mut input = json!({ "pattern": deep });

@@ -6,11 +6,14 @@ use duologue_model::{
     ApiError, Block, Chunk, Message, MessagesModel, Model, ModelError, Reply, Retrying, Scenario,
     Script, Server,
 };
+use proptest::collection::vec;
+use proptest::prelude::*;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::asking::{hear, request, says};
+use super::scripted::{blocks, chunks};
 
 fn model_at(url: String) -> MessagesModel {
     MessagesModel::builder().base_url(url).api_key("made-up-key").build().unwrap()
@@ -241,4 +244,32 @@ async fn https_is_ready() {
     drop(listener);
     let error = hear(&model_at(format!("https://{address}")), request("x")).await.error.unwrap();
     assert!(matches!(error, ModelError::Unreachable(_) | ModelError::Setup(_)), "{error:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn any_reply_arrives_as_it_was_written(
+        replies in vec((vec(blocks(), 1..4), chunks()), 1..6),
+    ) {
+        let mut scenario = Scenario::new();
+        for (say, chunk) in replies {
+            scenario = scenario.reply(say.into_iter().fold(Reply::new().chunk(chunk), Reply::say));
+        }
+        let mut script = Script::new(scenario.clone()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let told = runtime.block_on(async {
+            let (server, model) = pair(scenario.clone()).await;
+            let mut told = Vec::new();
+            for _ in &scenario.replies {
+                told.push(hear(&model, request("x")).await.folded.message());
+            }
+            server.shutdown().await;
+            told
+        });
+        for (number, told) in (1..).zip(told) {
+            let answer = script.answer(&request("x")).unwrap();
+            prop_assert_eq!(told, Message::new(&answer, number).to_json());
+        }
+    }
 }

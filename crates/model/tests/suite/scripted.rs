@@ -166,6 +166,31 @@ async fn a_cut_is_tried_again_unless_something_was_said() {
     assert!(matches!(error, Some(ModelError::Cut(_))));
 }
 
+#[test]
+fn a_variable_says_how_often() {
+    let most = |value: &str| {
+        let script = model(Scenario::new());
+        let model = Retrying::new(script).from_vars(|name| {
+            assert_eq!(name, "CLAUDE_CODE_MAX_RETRIES");
+            Some(value.to_owned())
+        });
+        format!("{model:?}")
+    };
+    assert!(most("3").contains("max_retries: 3"));
+    assert!(most("many").contains("max_retries: 10"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn chance_adds_up_to_a_quarter() {
+    let scenario = Scenario::new().reply(Reply::error(500).times(10)).reply(Reply::text("Hello."));
+    let heard = hear(&Retrying::new(model(scenario)), request("x")).await;
+    assert_eq!(heard.retries.len(), 10);
+    for (retry, least) in heard.retries.iter().zip([500, 1000, 2000, 4000, 8000, 16000, 32000]) {
+        let delay = retry.delay.as_millis() as u64;
+        assert!((least..=least + least / 4).contains(&delay), "{delay}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_who_leaves_while_it_waits_ends_it() {
     let script = Arc::new(model(Scenario::new().reply(Reply::error(500).times(5))));
@@ -186,7 +211,7 @@ async fn ids_can_be_told_apart() {
     assert_eq!(heard.folded.content()[0]["id"], "toolu_later_0001_0");
 }
 
-fn blocks() -> impl Strategy<Value = Block> {
+pub(super) fn blocks() -> impl Strategy<Value = Block> {
     let text = "\\PC{0,40}";
     prop_oneof![
         (text, 0..4_usize).prop_map(|(text, repeat)| Block::repeated(text, repeat)),
@@ -201,7 +226,7 @@ fn blocks() -> impl Strategy<Value = Block> {
     ]
 }
 
-fn chunks() -> impl Strategy<Value = Chunk> {
+pub(super) fn chunks() -> impl Strategy<Value = Chunk> {
     prop_oneof![
         Just(Chunk::Auto),
         (1..5_usize).prop_map(Chunk::Chars),
