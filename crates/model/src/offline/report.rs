@@ -8,9 +8,16 @@ use super::turn::Outcome;
 const LINES: usize = 40;
 const CHARS: usize = 4000;
 
-/// How refusals begin, in the words of the real CLI and of hooks.
-const REFUSED: &[&str] =
-    &["doesn't want to", "permission", "not allowed", "denied", "rejected", "blocked"];
+/// What refusals say, in the words of the real CLI. What a command itself was refused is a failure.
+const REFUSED: &[&str] = &[
+    "doesn't want to",
+    "permission to use",
+    "requested permission",
+    "haven't granted",
+    "denied by",
+    "blocked by",
+    "not allowed",
+];
 
 /// A short text about what a call gave.
 pub(super) fn of(call: &Value, outcome: &Outcome) -> String {

@@ -33,6 +33,11 @@ const SLOWLY: u64 = 100;
 /// The highest number that is counted to.
 const HIGHEST: u64 = 10_000;
 
+/// The longest line that is looked into for steps: a longer one was pasted, not written.
+const LONGEST: usize = 16 << 10;
+/// The most steps of a text; what is behind them belongs to the last.
+const MOST: usize = 100;
+
 /// The steps of a text.
 pub(super) fn of(text: &str, folder: Option<&str>, offered: &[&str]) -> Vec<Step> {
     let reader = Reader { folder, offered };
@@ -42,30 +47,55 @@ pub(super) fn of(text: &str, folder: Option<&str>, offered: &[&str]) -> Vec<Step
 /// A text, cut between its steps.
 fn parts(text: &str) -> Vec<&str> {
     let text = text.trim();
-    // What is written into a file in lines of its own is all that follows.
-    let has_lines = text.contains('\n');
-    if has_lines && find(text, ":\n").is_some() {
-        return vec![text];
+    if !text.contains('\n') {
+        return sentences(text);
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if has_lines && lines.iter().all(|line| begins_known(line)) {
-        return lines.into_iter().flat_map(parts).collect();
+    // What is written into a file in lines of its own is all that follows.
+    let is_one = find(text, ":\n").is_some();
+    if !is_one && lines.len() <= MOST && lines.iter().all(|line| meant(line).is_some()) {
+        return lines.into_iter().flat_map(sentences).collect();
     }
-    let found = BETWEEN.iter().filter_map(|between| Some((find(text, between)?, between.len())));
-    let found = found.filter(|(at, _)| !text[..*at].ends_with(';'));
-    match found.min_by_key(|(at, length)| (*at, usize::MAX - length)) {
-        Some((at, length)) if at > 0 => {
-            let mut all = vec![text[..at].trim()];
-            all.extend(parts(&text[at + length..]));
-            all
+    vec![text]
+}
+
+/// A line, cut at each "then" with something behind it that is understood, or that no text before it can hold.
+fn sentences(text: &str) -> Vec<&str> {
+    let (mut all, mut start, mut from) = (Vec::new(), 0, 0);
+    while all.len() < MOST && text.len() <= LONGEST {
+        let rest = &text[from..];
+        let found = BETWEEN.iter().filter_map(|word| Some((find(rest, word)?, word.len())));
+        let found = found.filter(|(at, _)| !rest[..*at].ends_with(';'));
+        let Some((at, length)) = found.min_by_key(|(at, length)| (*at, usize::MAX - length)) else {
+            break;
+        };
+        let (here, next) = (&text[start..from + at], from + at + length);
+        let ends = BETWEEN.iter().filter_map(|word| find(&text[next..], word)).min();
+        let behind = &text[next..ends.map_or(text.len(), |end| next + end)];
+        if meant(behind).is_some() || !takes_text(here) {
+            all.push(here.trim());
+            start = next;
         }
-        _ => vec![text],
+        from = next;
+    }
+    all.push(text[start..].trim());
+    all.retain(|part| !part.is_empty());
+    all
+}
+
+/// Whether a step may go on with any words. A command does not: what is run should be what was meant.
+fn takes_text(step: &str) -> bool {
+    match meant(step) {
+        None | Some(Meant::Say(..) | Meant::Think(_)) => true,
+        Some(Meant::Named(..)) => false,
+        Some(Meant::Call { tools, .. }) => {
+            ["Write", "AskUserQuestion", "ExitPlanMode", "TodoWrite"].contains(&tools[0])
+        }
     }
 }
 
-fn begins_known(line: &str) -> bool {
-    let reader = Reader { folder: None, offered: &[] };
-    reader.understand(without(line, POLITE)).is_some()
+fn meant(step: &str) -> Option<Meant> {
+    Reader { folder: None, offered: &[] }.understand(without(step.trim(), POLITE))
 }
 
 struct Reader<'a> {

@@ -129,10 +129,12 @@ impl Turn {
 
     /// What a tool gave.
     fn take(&mut self, block: &Value) {
-        let outcome = Outcome {
-            text: texts(&block["content"]).join("\n"),
-            is_error: block["is_error"] == true,
-        };
+        let mut parts: Vec<String> =
+            texts(&block["content"]).into_iter().map(str::to_owned).collect();
+        let others = block["content"].as_array().into_iter().flatten();
+        let others = others.filter_map(|part| part["type"].as_str()).filter(|kind| *kind != "text");
+        parts.extend(others.map(|kind| format!("[{kind}]")));
+        let outcome = Outcome { text: parts.join("\n"), is_error: block["is_error"] == true };
         if let Some((call, given)) = &mut self.last
             && call["id"] == block["tool_use_id"]
         {

@@ -1,6 +1,7 @@
 //! What is understood without a model.
 
 use duologue_model::{Folded, Model, OfflineModel, Purpose, Request};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::asking::hear;
@@ -106,6 +107,11 @@ async fn plain_requests_are_tool_calls() {
             "write a.txt:\none\nthen two\n",
             "Write",
             json!({ "file_path": "/home/me/a.txt", "content": "one\nthen two\n" }),
+        ),
+        (
+            "write a.txt: buy milk and then rest",
+            "Write",
+            json!({ "file_path": "/home/me/a.txt", "content": "buy milk and then rest\n" }),
         ),
         ("create empty.txt", "Write", json!({ "file_path": "/home/me/empty.txt", "content": "" })),
         (
@@ -315,4 +321,100 @@ async fn what_is_asked_on_the_side_is_answered_honestly() {
     );
     let quota = talk.request().with_purpose(Purpose::Quota);
     assert_eq!(hear(&talk.model, quota).await.folded.text(), "OK");
+}
+
+#[tokio::test]
+async fn a_then_is_not_always_a_step() {
+    let odd = Talk::new().say("if it rains, then what?").await.text();
+    assert!(odd.starts_with("I do not understand \"if it rains, then what?\"."), "{odd}");
+    // What is run is what was meant.
+    let mut talk = Talk::new();
+    let first = talk.say("run ls then frobnicate").await;
+    assert_eq!(first.content()[1]["input"]["command"], "ls");
+    assert!(talk.give("x", false).await.text().contains("I do not understand \"frobnicate\""));
+    let picture = json!([{ "type": "image", "source": {} }]);
+    talk.say("read a.png").await;
+    let id = call(&talk.messages.last().unwrap()["content"]).unwrap()["id"].clone();
+    let result = json!({ "type": "tool_result", "tool_use_id": id, "content": picture });
+    talk.messages.push(json!({ "role": "user", "content": [result] }));
+    assert!(talk.ask().await.text().contains("[image]"));
+}
+
+fn words() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "read",
+        "write",
+        "run",
+        "edit",
+        "replace",
+        "with",
+        "in",
+        "then",
+        "and then",
+        ", then",
+        "ask me",
+        "or",
+        "plan",
+        "delegate",
+        "to",
+        "todo",
+        "call",
+        "{",
+        "}",
+        "count to",
+        "99999999999",
+        "slowly",
+        "find",
+        "search",
+        "list",
+        "files",
+        "say",
+        "think",
+        "\"",
+        "`",
+        "```",
+        ":",
+        ":\n",
+        "\n",
+        ".",
+        "?",
+        "in the background",
+        "[Request interrupted by user]",
+        "<system-reminder>",
+        "é😀",
+        "a.txt",
+    ]);
+    let word = prop_oneof![4 => known.prop_map(str::to_owned), 1 => "\\PC{0,6}"];
+    prop::collection::vec(word, 0..14).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn it_has_an_answer_to_anything(prompt in words(), result in words(), is_error: bool) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let mut talk = Talk::new();
+            let mut answer = talk.say(&prompt).await;
+            let mut calls = 0;
+            while answer.stop_reason() == Some("tool_use") {
+                calls += 1;
+                assert!(calls <= 20, "it goes on and on");
+                assert!(!answer.text().is_empty());
+                answer = talk.give(&result, is_error).await;
+            }
+            assert!(!answer.text().is_empty());
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_huge_prompt_is_read_in_time() {
+    let many = "run x then ".repeat(50_000);
+    assert_eq!(Talk::new().say(&many).await.stop_reason(), Some("tool_use"));
+    let lines = "read x\n".repeat(50_000);
+    assert_eq!(Talk::new().say(&lines).await.stop_reason(), Some("end_turn"));
 }
