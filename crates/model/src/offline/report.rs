@@ -40,6 +40,7 @@ pub(super) fn of(call: &Value, outcome: &Outcome) -> String {
             None => format!("It printed{}", shown(text, " nothing.", ":")),
         },
         "Glob" | "Grep" => format!("Found{}", shown(text, " nothing.", ":")),
+        "AskUserQuestion" if text.is_empty() => "There was no answer.".to_owned(),
         "AskUserQuestion" => text.to_owned(),
         "ExitPlanMode" => "The plan is approved.".to_owned(),
         "Task" | "Agent" => format!("The sub-agent says{}", shown(text, " nothing.", ":")),

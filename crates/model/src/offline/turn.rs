@@ -75,6 +75,7 @@ pub(super) fn reply(request: &Request, folder: Option<&str>) -> Reply {
             said.push("I have thought about it, as far as one can without a model.".to_owned());
         }
     }
+    said.retain(|text| !text.trim().is_empty());
     if said.is_empty() {
         said.push("There is nothing more to do.".to_owned());
     }

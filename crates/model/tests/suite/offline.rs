@@ -201,6 +201,8 @@ async fn what_came_of_it_is_reported() {
     assert!(talk.give("Exit code 1", true).await.text().starts_with("Bash failed:"));
     talk.say("run true").await;
     assert_eq!(talk.give("", false).await.text(), "`true` printed nothing.");
+    talk.say("ask me whether to stop").await;
+    assert_eq!(talk.give("", false).await.text(), "There was no answer.");
     talk.say("run seq 1000").await;
     let numbers: Vec<String> = (1..=1000).map(|n| n.to_string()).collect();
     let text = talk.give(&numbers.join("\n"), false).await.text();
