@@ -167,13 +167,10 @@ where
                     }
                 },
                 permit = reserve(writes.as_ref()), if outgoing.is_some() => {
-                    match (permit, outgoing.take()) {
-                        (Some(permit), Some(line)) => {
-                            state.sent(&line);
-                            permit.send(line);
-                        }
-                        // It is closed: what is left cannot be said.
-                        _ => {}
+                    // If it is closed, what is left cannot be said.
+                    if let (Some(permit), Some(line)) = (permit, outgoing.take()) {
+                        state.sent(&line);
+                        permit.send(line);
                     }
                 }
                 () = closed(writes.as_ref()), if !stdin_gone => {
