@@ -127,9 +127,9 @@ impl Hub {
 
     /// A run has ended. What it wrote before is still read first.
     pub(crate) fn end_run(&mut self, number: u64, ending: Ending) {
-        match self.runs.iter_mut().find(|run| run.number == number) {
+        // If it was never there, what those before it wrote is still read first.
+        match self.runs.iter_mut().rev().find(|run| run.number <= number) {
             Some(run) => run.ending = Some(ending),
-            // It was never there: nothing of it is to be read.
             None => self.apply(number, ending),
         }
     }
@@ -217,8 +217,14 @@ impl Hub {
                 self.route(event.into(), 0);
             }
             Err(error) => {
+                let for_good = !matches!(error, InboxError::Read(_));
+                let error = Error::from(error);
                 for seat in self.seats.iter_mut().filter(|seat| seat.over.is_none()) {
-                    seat.over = Some(Err(error.clone().into()));
+                    seat.over = Some(Err(error.clone()));
+                }
+                // Nothing more will be told of any turn, also to those who ask later.
+                if for_good {
+                    self.over = Some(Err(error));
                 }
             }
         }
