@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use duologue_protocol::control::Success;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
@@ -30,6 +31,10 @@ const ASKS: usize = 1024;
 
 /// How many lines may wait for the writer beside those the machine holds.
 const WRITES: usize = 16;
+
+/// How long the agent is not read for the sake of a consumer that reads, but not so fast. It keeps
+/// what a flood needs small. A consumer that takes longer is not waited for.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The host's end of a conversation over these two ends of a pipe.
 ///
@@ -107,6 +112,7 @@ where
         let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
+        let mut patience = None;
         let mut stdin_gone = false;
         loop {
             outgoing = outgoing.or_else(|| state.machine.poll_transmit());
@@ -120,7 +126,11 @@ where
                 writes = None;
             }
             let deadline = state.machine.poll_timeout().map(|at| state.started + at);
-            let paused = state.deliver.is_full() && !state.machine.awaits_replies();
+            let may_pause = !state.machine.awaits_replies();
+            let full = may_pause && state.deliver.is_full();
+            let ahead = may_pause && !full && state.deliver.is_ahead();
+            let paused = full || ahead;
+            patience = if ahead { patience.or(Some(Instant::now() + PATIENCE)) } else { None };
             // Every branch may be dropped while it waits: `read`, `reserve`, `recv`, `notified` and
             // `sleep_until` keep nothing of their own.
             tokio::select! {
@@ -161,6 +171,7 @@ where
                     }
                 }
                 () = state.deliver.drained(), if paused => {}
+                () = sleep_until(patience), if ahead => state.deliver.wait_no_more(),
                 () = sleep_until(deadline), if deadline.is_some() => {
                     state.machine.handle_timeout(state.started.elapsed());
                 }
