@@ -87,6 +87,7 @@ impl Agent {
         for piece in lines.chunks(PIECE) {
             self.stdout.write_all(piece)?;
         }
+        let uuids: Vec<&str> = prompt["uuid"].as_str().into_iter().collect();
         let mut times = String::new();
         for number in 0..asks {
             let start = Instant::now();
@@ -103,7 +104,7 @@ impl Agent {
                 "input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 0,
                 "cache_read_input_tokens": 0,
             },
-            "modelUsage": {}, "permission_denials": [], "user_message_uuids": [prompt["uuid"]],
+            "modelUsage": {}, "permission_denials": [], "user_message_uuids": uuids,
             "uuid": "5f0c7d6e-0000-4000-8000-000000000003",
         }))
     }
