@@ -37,6 +37,10 @@ const WRITES: usize = 16;
 /// it; but it may say the rest of what it has to say.
 const DEAF: Duration = Duration::from_secs(2);
 
+/// How long the agent is not read for the sake of a consumer that reads, but not so fast. It keeps
+/// what a flood needs small. A consumer that takes longer is not waited for.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// The host's end of a conversation over these two ends of a pipe.
 ///
 /// Nothing happens until the [`Driver`] runs.
@@ -120,6 +124,7 @@ where
         let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
+        let mut patience = None;
         let mut stdin_gone = false;
         let mut deaf: Option<Instant> = None;
         loop {
@@ -134,8 +139,11 @@ where
                 writes = None;
             }
             let deadline = state.machine.poll_timeout().map(|at| state.started + at);
-            let paused =
-                state.deliver.is_full() && !state.machine.awaits_replies() && !state.read_on;
+            let may_pause = !state.machine.awaits_replies() && !state.read_on;
+            let full = may_pause && state.deliver.is_full();
+            let ahead = may_pause && !full && state.deliver.is_ahead();
+            let paused = full || ahead;
+            patience = if ahead { patience.or(Some(Instant::now() + PATIENCE)) } else { None };
             // Every branch may be dropped while it waits: `read`, `reserve`, `recv`, `closed`, `notified` and
             // `sleep_until` keep nothing of their own.
             tokio::select! {
@@ -182,6 +190,7 @@ where
                     state.standing.send_modify(|standing| standing.deaf = true);
                     break;
                 }
+                () = sleep_until(patience), if ahead => state.deliver.wait_no_more(),
                 () = sleep_until(deadline), if deadline.is_some() => {
                     state.machine.handle_timeout(state.started.elapsed());
                 }

@@ -94,6 +94,8 @@ pub(crate) struct Hub {
     seats: Vec<Seat>,
     seated: u64,
     limbo: VecDeque<(Event, usize)>,
+    /// Who gets the event at hand: kept, as there are many events.
+    recipients: Vec<usize>,
     budget: usize,
     over: Option<Result<(), Error>>,
     pub(crate) spent_usd: f64,
@@ -108,6 +110,7 @@ impl Hub {
             seats: Vec::new(),
             seated: 0,
             limbo: VecDeque::new(),
+            recipients: Vec::new(),
             budget,
             over: None,
             spent_usd: 0.0,
@@ -283,7 +286,7 @@ impl Hub {
         self.attribute(&event);
         let turn = event.turn();
         let uuid = prompt_of(&event).cloned();
-        let mut recipients = Vec::new();
+        let mut recipients = std::mem::take(&mut self.recipients);
         let mut waiting = false;
         for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.over.is_none()) {
             match &seat.wants {
@@ -309,11 +312,12 @@ impl Hub {
             self.limbo.push_back((event.clone(), size));
         }
         let last = recipients.pop();
-        for at in recipients {
+        for at in recipients.drain(..) {
             if let Some(seat) = self.seats.get_mut(at) {
                 seat.push(Parcel::Event(event.clone()), size);
             }
         }
+        self.recipients = recipients;
         self.settle(&event);
         if let Some(seat) = last.and_then(|at| self.seats.get_mut(at)) {
             seat.push(Parcel::Event(event), size);
