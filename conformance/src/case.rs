@@ -55,7 +55,8 @@ pub(crate) use cases;
 /// Fails the case unless this holds.
 macro_rules! holds {
     ($condition:expr, $($what:tt)+) => {
-        if !$condition {
+        let it_holds: bool = $condition;
+        if !it_holds {
             return Err($crate::case::Trouble::Fails(format!($($what)+)));
         }
     };
