@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -24,6 +25,13 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Print the JSON Schema of the wire
     Schema(Schema),
+    /// Run an agent unchanged, and write a tape of all it hears and says
+    Record(Record),
+    /// Make a tape that can be shared: without keys, names and addresses
+    Redact(Redact),
+    /// Start a program that dies with us; what `record` does
+    #[command(hide = true)]
+    Start(Start),
 }
 
 /// Is every line understood?
@@ -112,6 +120,75 @@ pub(crate) struct Schema {
     /// The events of `inspect --json` instead of the lines of the wire
     #[arg(long)]
     pub(crate) events: bool,
+}
+
+/// Run an agent unchanged, and write a tape.
+///
+/// Stands in for the agent: its stdin, stdout and stderr pass through byte for byte, signals reach it,
+/// its exit code is ours. If the tape cannot be written any more, that is said on stderr, and the
+/// conversation goes on.
+///
+///   duologue record -o talk.tape -- claude --input-format stream-json ...
+///   duologue record --install bin     then let your program find bin/claude first
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Record {
+    /// The tape, packed if its name ends in .zst; or a folder, for a tape with a new name
+    #[arg(short, long, value_name = "TAPE", required_unless_present = "install")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace a tape of that name
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Leave out what should not be shared: see `duologue redact`
+    #[arg(long)]
+    pub(crate) redact: bool,
+
+    /// Also leave out what stands at this path of a line: message.content[].text
+    #[arg(long = "path", value_name = "PATH", requires = "redact")]
+    pub(crate) paths: Vec<String>,
+
+    /// Put a `claude` into this folder that records; tapes go to DUOLOGUE_TAPE, or to --output, or
+    /// to the folder `tapes` in it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) install: Option<PathBuf>,
+
+    /// The agent and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "install")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Make a tape that can be shared.
+///
+/// Replaces keys and tokens, home folders and user names, e-mail addresses and account fields. The
+/// same thing is replaced by the same words all over the tape, so that it still replays. What was
+/// replaced is counted on stderr. It cannot see a secret that was streamed in pieces: look at a tape
+/// before you share it.
+#[derive(Debug, Parser)]
+pub(crate) struct Redact {
+    /// The tape; - for stdin
+    #[arg(value_name = "TAPE")]
+    pub(crate) tape: PathBuf,
+
+    /// Where the new tape goes, packed if its name ends in .zst; stdout if not given
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Also replace what stands at this path of a line, and under it: message.content[].text
+    #[arg(long = "path", value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+}
+
+/// Start a program that dies with us.
+#[derive(Debug, Parser)]
+pub(crate) struct Start {
+    /// The process to die with
+    pub(crate) parent: u32,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -27,6 +27,9 @@ fn main() -> ExitCode {
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),
+        Command::Record(record) => commands::record::run(record),
+        Command::Redact(redact) => commands::redact::run(redact),
+        Command::Start(start) => commands::record::start(start),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -34,10 +34,16 @@
 mod entry;
 mod error;
 mod reader;
+mod recorder;
+pub mod redact;
+mod unpack;
+mod writer;
 
 pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;
+pub use recorder::{Recorder, Stopped, Stream, Tap};
+pub use writer::{TapeFile, Writer};
 
 /// The newest version of the format that this crate reads and writes.
 pub const FORMAT_VERSION: u64 = 1;

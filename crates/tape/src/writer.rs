@@ -1,0 +1,186 @@
+//! [`Writer`]: writes a tape, entry by entry.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use duologue_protocol::Line;
+use serde_json::json;
+use zstd::stream::write::Encoder;
+
+use crate::entry::{Event, Exit, Header};
+
+/// How hard packed tapes are squeezed: as much as is nearly free.
+const LEVEL: i32 = 3;
+
+/// How much is written at once.
+const BUFFER: usize = 256 * 1024;
+
+/// Writes a tape, entry by entry, to anything that takes bytes.
+///
+/// ```
+/// use duologue_protocol::Line;
+/// use duologue_tape::{Event, Header, Reader, Writer};
+///
+/// let mut writer = Writer::new(Vec::new(), &Header::new("claude", ["--verbose"]))?;
+/// writer.event(Some(3), &Event::ToHost(Line::from(r#"{"type":"keep_alive"}"#)))?;
+/// let tape = writer.into_inner();
+/// assert!(Reader::new(tape.as_slice()).next_entry()?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a tape with its header.
+    ///
+    /// # Errors
+    /// If the output takes no bytes.
+    pub fn new(mut output: W, header: &Header) -> io::Result<Self> {
+        serde_json::to_writer(&mut output, &header.to_json())?;
+        output.write_all(b"\n")?;
+        Ok(Self { output })
+    }
+
+    /// Writes an entry: what happened, and when, in milliseconds since the start.
+    ///
+    /// # Errors
+    /// If the output takes no bytes.
+    pub fn event(&mut self, millis: Option<u64>, event: &Event) -> io::Result<()> {
+        match event {
+            Event::ToAgent(line) => self.line(millis, "in", line),
+            Event::ToHost(line) => self.line(millis, "out", line),
+            Event::Stderr(line) => self.line(millis, "err", line),
+            Event::Note(text) => self.note(millis, text),
+            Event::TooLong(too_long) => self.note(millis, &too_long.to_string()),
+            Event::Exit(exit) => self.exit(millis, *exit),
+            Event::Unknown(entry) => {
+                self.output.write_all(entry.raw())?;
+                self.output.write_all(b"\n")
+            }
+        }
+    }
+
+    /// Hands on what is still held back.
+    ///
+    /// # Errors
+    /// If the output takes no bytes.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
+    /// The output. What it holds back itself is still there.
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+
+    fn begin(&mut self, millis: Option<u64>) -> io::Result<()> {
+        match millis {
+            Some(millis) => write!(self.output, "{{\"t\":{millis},"),
+            None => self.output.write_all(b"{"),
+        }
+    }
+
+    fn line(&mut self, millis: Option<u64>, direction: &str, line: &Line) -> io::Result<()> {
+        self.begin(millis)?;
+        write!(self.output, "\"dir\":\"{direction}\",")?;
+        match line.as_str() {
+            Some(text) => {
+                self.output.write_all(b"\"line\":")?;
+                serde_json::to_writer(&mut self.output, text)?;
+            }
+            None => write!(self.output, "\"b64\":\"{}\"", STANDARD.encode(line.raw()))?,
+        }
+        let end: &[u8] = if line.has_newline() { b"}\n" } else { b",\"eol\":false}\n" };
+        self.output.write_all(end)
+    }
+
+    fn note(&mut self, millis: Option<u64>, text: &str) -> io::Result<()> {
+        self.begin(millis)?;
+        writeln!(self.output, "\"note\":{}}}", json!(text))
+    }
+
+    fn exit(&mut self, millis: Option<u64>, exit: Exit) -> io::Result<()> {
+        self.begin(millis)?;
+        let exit = json!({ "code": exit.code, "signal": exit.signal });
+        writeln!(self.output, "\"exit\":{exit}}}")
+    }
+}
+
+/// A file that holds a tape, packed if its name ends in `.zst`. Only its owner can read it.
+pub struct TapeFile(Inner);
+
+enum Inner {
+    Plain(BufWriter<File>),
+    Packed(Box<Encoder<'static, BufWriter<File>>>),
+}
+
+impl TapeFile {
+    /// Creates the file. One that is there already is replaced: it might have other readers.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        match fs::symlink_metadata(path) {
+            // Whoever names a device or a pipe wants the tape to go there.
+            Ok(metadata) if metadata.is_file() || metadata.is_symlink() => fs::remove_file(path)?,
+            _ => {}
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Self::to(options.open(path)?, is_packed(path))
+    }
+
+    fn to(file: File, packed: bool) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(BUFFER, file);
+        Ok(Self(if packed {
+            Inner::Packed(Box::new(Encoder::new(file, LEVEL)?))
+        } else {
+            Inner::Plain(file)
+        }))
+    }
+
+    /// Ends the file. Without it, a packed one reads as cut off.
+    ///
+    /// # Errors
+    /// If the rest cannot be written.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            Inner::Plain(mut file) => file.flush(),
+            Inner::Packed(encoder) => encoder.finish()?.flush(),
+        }
+    }
+}
+
+/// Whether a tape of this name is packed.
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+impl Write for TapeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Inner::Plain(file) => file.write(bytes),
+            Inner::Packed(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Inner::Plain(file) => file.flush(),
+            Inner::Packed(encoder) => encoder.flush(),
+        }
+    }
+}
+
+impl std::fmt::Debug for TapeFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TapeFile").finish_non_exhaustive()
+    }
+}
