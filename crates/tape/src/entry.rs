@@ -41,19 +41,25 @@ impl Header {
         }
     }
 
-    /// It as it stands on the tape.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut fields = Map::new();
-        fields.insert("tape".to_owned(), self.format.into());
-        let texts = [("program", &self.program), ("version", &self.version)];
-        for (name, text) in texts.into_iter().chain([("scenario", &self.scenario)]) {
+    /// It as it stands on the tape. What makes it a tape comes first, for whoever looks at the file.
+    pub(crate) fn to_line(&self) -> String {
+        let mut line = format!("{{\"tape\":{}", self.format);
+        let mut field = |name: &str, value: &Value| {
+            line.push_str(&format!(",{}:{value}", Value::from(name)));
+        };
+        let texts =
+            [("program", &self.program), ("version", &self.version), ("scenario", &self.scenario)];
+        for (name, text) in texts {
             if let Some(text) = text {
-                fields.insert(name.to_owned(), text.as_str().into());
+                field(name, &text.as_str().into());
             }
         }
-        fields.insert("argv".to_owned(), self.argv.clone().into());
-        fields.extend(self.extra.clone());
-        Value::Object(fields)
+        field("argv", &self.argv.clone().into());
+        for (name, value) in &self.extra {
+            field(name, value);
+        }
+        line.push_str("}\n");
+        line
     }
 
     /// Reads a header; `None` if this is not one, and so the file is no tape.

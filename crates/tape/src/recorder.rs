@@ -136,8 +136,8 @@ impl Recorder {
         self.tap.clone()
     }
 
-    /// Waits until everything is on the tape, but not longer than `patience`. Tells how often what
-    /// was replaced, if the tape is redacted.
+    /// Waits until everything is on the tape, as long as the disk gets on: it may take `patience` for
+    /// nothing. Tells how often what was replaced, if the tape is redacted.
     ///
     /// # Errors
     /// If recording stopped early.
@@ -146,12 +146,15 @@ impl Recorder {
         let mut state = shared.lock();
         state.closed = true;
         shared.changed.notify_all();
-        let (mut state, timeout) = shared
-            .changed
-            .wait_timeout_while(state, patience, |state| state.written.is_none())
-            .unwrap_or_else(PoisonError::into_inner);
-        if timeout.timed_out() && state.written.is_none() {
-            state.stop("the disk takes too long to write the rest of the tape".to_owned());
+        while state.written.is_none() {
+            let before = state.waiting;
+            let waited =
+                shared.changed.wait_timeout_while(state, patience, |state| state.written.is_none());
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.written.is_none() && state.waiting == before {
+                state.stop("the disk takes too long to write the rest of the tape".to_owned());
+                break;
+            }
         }
         match &state.stopped {
             Some(stopped) => Err(stopped.clone()),

@@ -41,8 +41,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output takes no bytes.
     pub fn new(mut output: W, header: &Header) -> io::Result<Self> {
-        serde_json::to_writer(&mut output, &header.to_json())?;
-        output.write_all(b"\n")?;
+        output.write_all(header.to_line().as_bytes())?;
         Ok(Self { output })
     }
 

@@ -25,7 +25,7 @@ use signals::Signals;
 use streams::Streams;
 
 /// How long the end may be held up by a disk that is slow.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long the end may be held up by a stderr that nobody reads.
 const TOLD: Duration = Duration::from_secs(1);
@@ -86,7 +86,7 @@ fn tape_path(output: &Path, args: &Record) -> anyhow::Result<PathBuf> {
 }
 
 fn header(args: &Record) -> Header {
-    let argv = args.command.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let argv = args.command.iter().map(|word| word.to_string_lossy().into_owned());
     let mut header = Header::new(program(args), argv);
     header.extra.insert("recorded_at".to_owned(), json!(since_1970().as_secs()));
     header

@@ -1,4 +1,6 @@
 mod check;
 mod command;
 mod inspect;
+mod record;
+mod redact;
 mod schema;
