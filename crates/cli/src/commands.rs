@@ -1,7 +1,9 @@
 //! One file per command.
 
 pub(crate) mod check;
+pub(crate) mod diff;
 pub(crate) mod inspect;
 pub(crate) mod record;
 pub(crate) mod redact;
+pub(crate) mod replay;
 pub(crate) mod schema;

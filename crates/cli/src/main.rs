@@ -4,6 +4,8 @@ mod args;
 mod commands;
 mod exit;
 mod input;
+mod install;
+mod signal;
 mod visible;
 
 use std::io;
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),
         Command::Record(record) => commands::record::run(record),
+        Command::Replay(replay) => commands::replay::run(replay),
+        Command::Diff(diff) => commands::diff::run(diff),
         Command::Redact(redact) => commands::redact::run(redact),
         Command::Start(start) => commands::record::start(start),
     };

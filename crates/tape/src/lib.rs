@@ -31,11 +31,13 @@
 //! # Ok::<(), duologue_tape::ReadError>(())
 //! ```
 
+pub mod diff;
 mod entry;
 mod error;
 mod reader;
 mod recorder;
 pub mod redact;
+pub mod replay;
 mod unpack;
 mod writer;
 

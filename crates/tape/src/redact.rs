@@ -19,7 +19,7 @@
 //! encoded. Look at a tape before you share it.
 
 mod counts;
-mod scan;
+pub(crate) mod scan;
 mod text;
 
 use std::path::Path;

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 /// A text, a number or a word in a line.
 #[derive(Debug)]
-pub(super) struct Scalar {
+pub(crate) struct Scalar {
     /// Where it stands in the structure: `message.content[].text`.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// Where it stands in the line, quotes included.
-    pub(super) span: Range<usize>,
-    pub(super) kind: Kind,
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     Number,
     /// `true`, `false` or `null`.
@@ -24,7 +24,7 @@ pub(super) enum Kind {
 const DEEPEST: usize = 200;
 
 /// All scalars of a line; `None` if it is no JSON object.
-pub(super) fn scalars(bytes: &[u8]) -> Option<Vec<Scalar>> {
+pub(crate) fn scalars(bytes: &[u8]) -> Option<Vec<Scalar>> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }

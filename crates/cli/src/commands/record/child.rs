@@ -13,9 +13,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use duologue_tape::{Exit, Stream, Tap};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
+#[cfg(target_os = "linux")]
+use rustix::process::Signal;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::args::Start;
+use crate::signal;
 
 use super::pump::{Progress, pump};
 use super::signals::Target;
@@ -150,15 +153,10 @@ impl End {
 
     /// Ends as the agent did: by the same signal, or with the code that is returned.
     pub(super) fn follow(&self) -> u8 {
-        let Some(signal) = self.0.signal() else {
-            return u8::try_from(self.0.code().unwrap_or_default()).unwrap_or(u8::MAX);
-        };
-        if signal == Signal::KILL.as_raw() {
-            let _ = kill_process(getpid(), Signal::KILL);
+        match self.0.signal() {
+            Some(signal) => signal::die_by(signal),
+            None => u8::try_from(self.0.code().unwrap_or_default()).unwrap_or(u8::MAX),
         }
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-        // Still here: then as shells say it.
-        u8::try_from(128 + signal).unwrap_or(u8::MAX)
     }
 }
 

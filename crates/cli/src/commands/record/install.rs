@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::args::Record;
+use crate::install::{self, word};
 
 /// A `claude` in this folder that records.
 pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("could not create {}", folder.display()))?;
-    let folder = fs::canonicalize(folder)?;
+    let folder = install::folder(folder)?;
     let agent = match args.command.first() {
         Some(program) => PathBuf::from(program),
         None => find(&folder)?,
@@ -36,7 +36,7 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
         flags.push_str(" --path ");
         flags.push_str(&word(OsStr::new(path))?);
     }
-    let us = word(std::env::current_exe()?.as_os_str())?;
+    let us = install::us()?;
     let tapes = word(tapes.as_os_str())?;
     let script = format!(
         "#!/bin/sh\n\
@@ -45,18 +45,9 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
          tape=${{DUOLOGUE_TAPE:-{tapes}}}\n\
          exec {us} record --force{flags} --output \"$tape\" -- {agent} \"$@\"\n"
     );
-    let path = folder.join("claude");
-    write_script(&path, &script)?;
+    let path = install::claude(&folder, &script)?;
     anstream::eprintln!("{} records to {tapes}", path.display());
     Ok(())
-}
-
-/// Writes a script that can be run.
-pub(crate) fn write_script(path: &Path, script: &str) -> anyhow::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let context = || format!("could not write {}", path.display());
-    fs::write(path, script).with_context(context)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).with_context(context)
 }
 
 /// The `claude` on the PATH that is not the one we make.
@@ -67,10 +58,4 @@ fn find(folder: &Path) -> anyhow::Result<PathBuf> {
         .map(|entry| entry.join("claude"))
         .find(|program| program.is_file())
         .context("there is no `claude` on the PATH; name the agent after --")
-}
-
-/// One word of a shell, whatever is in it.
-pub(crate) fn word(text: &OsStr) -> anyhow::Result<String> {
-    let text = text.to_str().context("a path is not UTF-8")?;
-    Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
