@@ -34,6 +34,7 @@ const MADE_UP: &[&str] = &[
     "to",
     "usage",
     "model_usage",
+    "models",
     "agents",
     "cost_usd",
     "total_cost_usd",
