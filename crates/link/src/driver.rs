@@ -64,6 +64,7 @@ where
             replies: HashMap::new(),
             standing,
             started: Instant::now(),
+            counted: Vec::new(),
             closing: None,
         },
         commands: from_handles,
@@ -89,6 +90,8 @@ struct State {
     replies: HashMap<RequestId, oneshot::Sender<Result<Box<Success>, Failure>>>,
     standing: watch::Sender<Standing>,
     started: Instant,
+    /// Who waits until the standing counts a prompt.
+    counted: Vec<oneshot::Sender<()>>,
     /// The host wants stdin closed.
     closing: Option<Close>,
 }
@@ -228,7 +231,10 @@ impl State {
     fn command(&mut self, command: Command) {
         let now = self.started.elapsed();
         match command {
-            Command::Prompt(prompt) => self.machine.prompt(&prompt),
+            Command::Prompt(prompt, counted) => {
+                self.machine.prompt(&prompt);
+                self.counted.push(counted);
+            }
             Command::Request(request, timeout, reply) => {
                 let id = match request {
                     Request::Typed(request) => self.machine.request(now, *request, timeout),
@@ -239,6 +245,9 @@ impl State {
             // Withdrawn meanwhile: then nothing is sent, as it should be.
             Command::Answer(id, answer) => drop(self.machine.answer(&id, &answer)),
             Command::LeaveUnanswered(id) => self.machine.leave_unanswered(&id),
+            Command::IsOpen(id, tell) => {
+                let _ = tell.send(self.machine.open_asks().any(|open| *open == id));
+            }
             Command::Abandoned => {
                 let abandoned = |(id, reply): (&RequestId, &oneshot::Sender<_>)| {
                     reply.is_closed().then(|| id.clone())
@@ -259,8 +268,11 @@ impl State {
     }
 
     /// Tells how the conversation stands.
-    fn stand(&self, outgoing: bool, ended: bool) {
+    fn stand(&mut self, outgoing: bool, ended: bool) {
         self.standing.send_if_modified(|standing| standing.follow(&self.machine, outgoing, ended));
+        for counted in self.counted.drain(..) {
+            let _ = counted.send(());
+        }
     }
 
     /// A line goes out: the transcript sees it where it stands in the conversation.

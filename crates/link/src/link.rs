@@ -13,10 +13,11 @@ use crate::standing::Standing;
 /// What the handles tell the driver.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Prompt(Box<Prompt>),
+    Prompt(Box<Prompt>, oneshot::Sender<()>),
     Request(Request, Option<Duration>, oneshot::Sender<Result<Box<Success>, Failure>>),
     Answer(RequestId, Answer),
     LeaveUnanswered(RequestId),
+    IsOpen(RequestId, oneshot::Sender<bool>),
     /// Whoever waited for the answer to a request waits no more.
     Abandoned,
     Close(Close),
@@ -55,12 +56,15 @@ pub enum RequestError {
 }
 
 impl Link {
-    /// Sends a prompt. Give it a uuid, so that its turn can be told.
+    /// Sends a prompt. Give it a uuid, so that its turn can be told. When this returns, the
+    /// [standing](Self::standing) counts it.
     ///
     /// # Errors
     /// If the conversation has ended.
     pub async fn prompt(&self, prompt: Prompt) -> Result<(), RequestError> {
-        self.tell(Command::Prompt(Box::new(prompt))).await
+        let (counted, counts) = oneshot::channel();
+        self.tell(Command::Prompt(Box::new(prompt), counted)).await?;
+        counts.await.map_err(|_| RequestError::Failed(Failure::Ended))
     }
 
     /// Asks the agent for something and waits for the answer. It may be dropped while it waits: the
@@ -106,6 +110,12 @@ impl Link {
     /// If the conversation has ended.
     pub async fn leave_unanswered(&self, id: RequestId) -> Result<(), RequestError> {
         self.tell(Command::LeaveUnanswered(id)).await
+    }
+
+    /// Whether the agent waits for the answer to this request.
+    pub async fn is_open(&self, id: RequestId) -> bool {
+        let (tell, told) = oneshot::channel();
+        self.tell(Command::IsOpen(id, tell)).await.is_ok() && told.await.unwrap_or(false)
     }
 
     /// Closes the agent's stdin, after everything that was sent before.

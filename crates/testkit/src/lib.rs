@@ -1,5 +1,9 @@
 //! What the tests of this project share. Not published.
 
+#[cfg(unix)]
+pub mod fake;
+#[cfg(unix)]
+pub mod leak;
 mod recordings;
 
 /// The examples of the README compile and run.

@@ -9,6 +9,7 @@ use duologue_protocol::control::{AgentRequest, CanUseTool, HookCallback, McpMess
 use duologue_protocol::hook::HookOutput;
 use duologue_protocol::host_link::Answer;
 use duologue_protocol::{RawObject, RequestId};
+use tokio::sync::Notify;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
 use crate::mcp::{self, McpConnection};
@@ -27,11 +28,31 @@ const TOO_LATE: &str = "nobody decided in time, so the answer is no";
 
 /// The requests for permission that wait for the program, by id.
 #[derive(Debug, Default)]
-pub(crate) struct LeftOpen(Mutex<HashMap<RequestId, Box<CanUseTool>>>);
+pub(crate) struct LeftOpen {
+    open: Mutex<HashMap<RequestId, Box<CanUseTool>>>,
+    /// Something became of a request.
+    changed: Notify,
+}
 
 impl LeftOpen {
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, Box<CanUseTool>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request out, to answer it. A request may be seen before it is left open: then this
+    /// waits for that, as long as the agent does.
+    pub(crate) async fn wait_for(&self, link: &Link, id: &RequestId) -> Option<Box<CanUseTool>> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(ask) = self.take(id) {
+                return Some(ask);
+            }
+            if !link.is_open(id.clone()).await {
+                return None;
+            }
+            changed.await;
+        }
     }
 
     /// Takes a request out, to answer it.
@@ -46,6 +67,8 @@ impl LeftOpen {
             return false;
         }
         open.insert(id.clone(), Box::new(ask.clone()));
+        drop(open);
+        self.changed.notify_waiters();
         true
     }
 }
@@ -94,12 +117,13 @@ impl Server {
                     Some(Ask::Asked { id, request }) => self.asked(id, *request, &mut working).await,
                     Some(Ask::Withdrawn { id }) => {
                         self.left_open.take(&id);
+                        self.left_open.changed.notify_waiters();
                         if let Some(task) = working.by_request.remove(&id) {
                             task.abort();
                         }
                     }
                     Some(_) => {}
-                    None => return,
+                    None => break,
                 },
                 Some(done) = working.tasks.join_next_with_id() => {
                     let (task, reply) = match done {
@@ -119,11 +143,15 @@ impl Server {
                 }
             }
         }
+        // Nobody can be answered any more.
+        self.left_open.lock().clear();
+        self.left_open.changed.notify_waiters();
     }
 
     async fn answer(&self, id: RequestId, answer: Answer) {
         // If the conversation has ended, there is nobody to tell.
         let _ = self.link.answer(id, answer).await;
+        self.left_open.changed.notify_waiters();
     }
 
     async fn asked(&self, id: RequestId, request: AgentRequest, working: &mut Working) {

@@ -18,7 +18,7 @@ use crate::prompt::{IntoPrompt, PromptError, validate};
 use super::builder::SessionBuilder;
 use super::control::Control;
 use super::hub::Wants;
-use super::inner::{Inner, Phase, Stop, lock};
+use super::inner::{Inner, Live, Phase, Stop, lock};
 use super::interrupt::{self, InterruptReceipt};
 use super::turn::{Events, Message, Messages, Turn};
 
@@ -96,6 +96,8 @@ impl Session {
 
     fn within_budget(&self) -> Result<(), Error> {
         let Some(limit_usd) = self.inner.config.launch.budget() else { return Ok(()) };
+        // Nobody may have read the end of the last turn yet.
+        self.inner.catch_up();
         let spent_usd = self.spent_usd();
         if spent_usd > limit_usd {
             return Err(Error::OverBudget { spent_usd, limit_usd });
@@ -149,9 +151,10 @@ impl Session {
     pub async fn respond(&self, id: impl Into<RequestId>, decision: Decision) -> Result<(), Error> {
         let id = id.into();
         let not_open = || Error::NotOpen { id: id.as_str().to_owned() };
-        let ask = self.inner.left_open.take(&id).ok_or_else(not_open)?;
+        let live = self.inner.live().await?;
+        let ask = self.inner.left_open.wait_for(&live.link, &id).await.ok_or_else(not_open)?;
         match decision.result(&ask) {
-            Some(result) => self.answer(id, Answer::of(&result)).await,
+            Some(result) => self.answer(&live, id, Answer::of(&result)).await,
             None => Ok(()),
         }
     }
@@ -159,17 +162,25 @@ impl Session {
     /// Answers any request of the agent that was left open, with a payload of its own.
     ///
     /// # Errors
-    /// If the agent is gone.
+    /// If it is not open, or the agent is gone.
     pub async fn respond_with(
         &self,
         id: impl Into<RequestId>,
         payload: RawJson,
     ) -> Result<(), Error> {
-        self.answer(id.into(), Answer::Success(payload)).await
+        self.answer_open(id.into(), Answer::Success(payload)).await
     }
 
-    async fn answer(&self, id: RequestId, answer: Answer) -> Result<(), Error> {
+    async fn answer_open(&self, id: RequestId, answer: Answer) -> Result<(), Error> {
         let live = self.inner.live().await?;
+        if !live.link.is_open(id.clone()).await {
+            return Err(Error::NotOpen { id: id.as_str().to_owned() });
+        }
+        self.inner.left_open.take(&id);
+        self.answer(&live, id, answer).await
+    }
+
+    async fn answer(&self, live: &Live, id: RequestId, answer: Answer) -> Result<(), Error> {
         if live.link.answer(id, answer).await.is_err() {
             return Err(self.inner.why_ended(live.number).await);
         }
@@ -214,12 +225,11 @@ impl Session {
     /// Answers a request of the agent with a whole `control_response`.
     ///
     /// # Errors
-    /// If it names no request, or the agent is gone.
+    /// If that is not open, or the agent is gone.
     pub async fn control_response(&self, response: &ControlResponse) -> Result<(), Error> {
         let Some(id) = response.request_id().cloned() else {
             return Err(Error::NotOpen { id: String::new() });
         };
-        self.inner.left_open.take(&id);
         let answer = match response.response.value() {
             Some(Response::Success(success)) => match success.response.value() {
                 Some(payload) => Answer::Success(payload.clone()),
@@ -230,7 +240,7 @@ impl Session {
             }
             _ => Answer::Ack,
         };
-        self.answer(id, answer).await
+        self.answer_open(id, answer).await
     }
 
     /// What the agent said in the handshake; `None` if there was none.
@@ -287,6 +297,9 @@ impl Session {
         let live = inner.live().await?;
         inner.closing.store(true, Ordering::Relaxed);
         let ladder = inner.config.ladder;
+        if let Some(process) = &live.process {
+            process.asked_to_go();
+        }
         // An agent that reads nothing takes no farewell either.
         let told = tokio::time::timeout(ladder.stdin_grace, live.link.close_when_idle()).await;
         if told.is_ok() {

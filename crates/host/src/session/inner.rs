@@ -23,6 +23,9 @@ use super::hub::{Found, Hub, Pumped, SeatId, Wants};
 /// How many names of prompts are remembered, so that none is used twice.
 const NAMES_REMEMBERED: usize = 4096;
 
+/// How many notices are kept.
+const NOTICES_KEPT: usize = 64;
+
 /// How many lines are read before others get their turn.
 const AT_ONCE: usize = 256;
 
@@ -132,7 +135,17 @@ impl Inner {
         if let Some(on_notice) = &self.config.on_notice {
             on_notice(&notice);
         }
-        lock(&self.notices).push(notice);
+        let mut notices = lock(&self.notices);
+        if notices.len() == NOTICES_KEPT {
+            notices.remove(0);
+        }
+        notices.push(notice);
+    }
+
+    /// Reads what has come so far, for whoever it belongs to.
+    pub(crate) fn catch_up(&self) {
+        while lock(&self.hub).pump() == Pumped::Something {}
+        self.changed.notify_waiters();
     }
 
     /// The agent, once it runs.

@@ -1,5 +1,4 @@
 //! What must hold in this repository, whoever changes it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

@@ -1,0 +1,175 @@
+//! Sub-agents and work in the background.
+
+use std::time::Duration;
+
+use duologue::ask::{Decision, PermissionRequest};
+use duologue::{Event, Events};
+use duologue_model::{Block, Reply, Scenario, When, Who};
+use serde_json::{Value, json};
+
+use super::{ask, close, count, says, texts, touch};
+use crate::case::{Trouble, Verdict, holds, same};
+use crate::stage::Stage;
+
+/// The tool that starts a sub-agent has had two names.
+fn delegate(stage: &Stage, prompt: &str, more: Value) -> Block {
+    let name = if stage.since("2.1.100") { "Agent" } else { "Task" };
+    let mut input = json!({
+        "description": "Do it", "prompt": prompt, "subagent_type": "general-purpose",
+        "run_in_background": false,
+    });
+    if let (Some(input), Some(more)) = (input.as_object_mut(), more.as_object()) {
+        input.extend(more.clone());
+    }
+    Block::tool(name, input)
+}
+
+fn with_helper(scenario: Scenario, name: &str) -> Scenario {
+    scenario.agent(name, Who::prompt(format!("you are the {name}")))
+}
+
+pub(super) async fn foreground(stage: &Stage) -> Verdict {
+    let replies = [
+        Reply::new().say(delegate(stage, "you are the aide", json!({}))),
+        touch("seen").agent("aide"),
+        Reply::text("It is done.").agent("aide"),
+        Reply::text("The helper is done."),
+    ];
+    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
+    let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let (events, outcome) = ask(&session, "Delegate").await?;
+    same!(outcome.text(), "The helper is done.", "the text");
+    holds!(stage.wrote("seen"), "the helper did nothing");
+    same!(texts(&events), ["The helper is done."], "the main agent's texts");
+    same!(count(&events, "agent_started"), 1, "agents started");
+    same!(count(&events, "agent_finished"), 1, "agents finished");
+    let theirs = events.iter().filter(|event| event.agent().is_some()).count();
+    holds!(theirs > 0, "nothing is attributed to the helper");
+    close(session).await
+}
+
+pub(super) async fn two_at_once(stage: &Stage) -> Verdict {
+    let both = Reply::new().say(delegate(stage, "you are the ann", json!({}))).say(delegate(
+        stage,
+        "you are the bob",
+        json!({}),
+    ));
+    let replies = [
+        both,
+        touch("ann").agent("ann"),
+        Reply::text("Ann is done.").agent("ann"),
+        touch("bob").agent("bob"),
+        Reply::text("Bob is done.").agent("bob"),
+        Reply::text("Both are done."),
+    ];
+    let scenario = with_helper(with_helper(says(replies), "ann"), "bob");
+    let (_server, builder) = stage.play(scenario).await?;
+    let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let (events, outcome) = ask(&session, "Delegate").await?;
+    same!(outcome.text(), "Both are done.", "the text");
+    holds!(stage.wrote("ann") && stage.wrote("bob"), "a helper did nothing");
+    same!(count(&events, "agent_finished"), 2, "agents finished");
+    close(session).await
+}
+
+pub(super) async fn their_permissions(stage: &Stage) -> Verdict {
+    let replies = [
+        Reply::new().say(delegate(stage, "you are the aide", json!({}))),
+        touch("seen").agent("aide"),
+        Reply::text("I was not allowed.").agent("aide"),
+        Reply::text("The helper was not allowed."),
+    ];
+    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
+    let session = builder
+        .on_permission(async |ask: PermissionRequest| {
+            Decision::deny(format!("no {} for helpers", ask.tool_name()))
+        })
+        .start()
+        .await?;
+    let (_, outcome) = ask(&session, "Delegate").await?;
+    same!(outcome.text(), "The helper was not allowed.", "the text");
+    holds!(!stage.wrote("seen"), "the command ran");
+    close(session).await
+}
+
+/// Reads until a turn that nobody asked for has ended.
+async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble> {
+    let mut seen = Vec::new();
+    while let Some(event) = events.next().await? {
+        let unasked = match &event {
+            Event::TurnFinished(finished) => finished.prompts.items().is_empty(),
+            _ => false,
+        };
+        seen.push(event);
+        if unasked {
+            return Ok(seen);
+        }
+    }
+    Err(Trouble::fails("the session ended first"))
+}
+
+pub(super) async fn background_agent(stage: &Stage) -> Verdict {
+    stage.needs("2.1.197", "a background agent's end starts no turn of its own")?;
+    let replies = [
+        Reply::new().say(delegate(stage, "you are the aide", json!({ "run_in_background": true }))),
+        Reply::text("It works in the background."),
+        Reply::text("Done in the background.").agent("aide").delay_ms(1500),
+        Reply::text("The helper has come back."),
+    ];
+    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
+    let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let mut events = session.events();
+    let (_, outcome) = ask(&session, "Delegate").await?;
+    same!(outcome.text(), "It works in the background.", "the first turn");
+    let seen = until_it_comes_back(&mut events).await?;
+    let last = texts(&seen).pop();
+    same!(last.as_deref(), Some("The helper has come back."), "the turn nobody asked for");
+    close(session).await
+}
+
+pub(super) async fn background_command(stage: &Stage) -> Verdict {
+    stage.needs("2.1.197", "a background command's end starts no turn of its own")?;
+    let command = json!({ "command": "sleep 1; touch seen", "run_in_background": true });
+    let replies = [
+        Reply::new().say(Block::tool("Bash", command)),
+        Reply::text("It runs."),
+        Reply::text("It has run."),
+    ];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let mut events = session.events();
+    let (_, outcome) = ask(&session, "Run it").await?;
+    same!(outcome.text(), "It runs.", "the first turn");
+    let seen = until_it_comes_back(&mut events).await?;
+    same!(texts(&seen).pop().as_deref(), Some("It has run."), "the turn nobody asked for");
+    holds!(stage.wrote("seen"), "the command did not run");
+    close(session).await
+}
+
+pub(super) async fn stop_task(stage: &Stage) -> Verdict {
+    stage.needs("2.1.197", "tasks are told of since 2.1.197")?;
+    let command = json!({ "command": "sleep 60", "run_in_background": true });
+    let replies = [
+        Reply::new().say(Block::tool("Bash", command)),
+        Reply::text("It runs."),
+        Reply::text("It was stopped.").when(When::prompt("stop")).always(),
+    ];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder
+        .linger(Duration::from_secs(5))
+        .on_permission(async |_| Decision::allow())
+        .start()
+        .await?;
+    let mut events = session.events();
+    ask(&session, "Run it").await?;
+    let task = loop {
+        match events.next().await? {
+            Some(Event::TaskStarted(started)) => break started.task_id.value().cloned(),
+            Some(_) => {}
+            None => return Err(Trouble::fails("no task was told of")),
+        }
+    };
+    let task = task.ok_or_else(|| Trouble::fails("the task has no id"))?;
+    session.control().stop_task(task.as_str()).await?;
+    close(session).await
+}

@@ -1,0 +1,132 @@
+//! Interrupts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duologue::ask::Decision;
+use duologue::{Event, Session, Turn};
+use duologue_model::{Block, Chunk, Reply, Scenario};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use super::{all, ask, call, close, says, touch};
+use crate::case::{Trouble, Verdict, holds, same};
+use crate::stage::Stage;
+
+/// A model that takes its time, then is brief.
+fn dawdles() -> Scenario {
+    let text = "word ".repeat(400);
+    let slow = Reply::new().say(Block::text(text)).chunk(Chunk::Chars(5)).pause_ms(50);
+    says([slow, Reply::text("Still here.")])
+}
+
+/// Reads until the model speaks.
+async fn until_it_speaks(turn: &mut Turn) -> Result<(), Trouble> {
+    while let Some(event) = turn.next().await? {
+        if matches!(event, Event::TextDelta(_)) {
+            return Ok(());
+        }
+    }
+    Err(Trouble::fails("the turn ended without a word"))
+}
+
+/// The next prompt must work.
+async fn goes_on(session: Session) -> Verdict {
+    let (_, outcome) = ask(&session, "Are you there?").await?;
+    same!(outcome.text(), "Still here.", "the next turn");
+    close(session).await
+}
+
+pub(super) async fn streaming(stage: &Stage) -> Verdict {
+    let (_server, builder) = stage.play(dawdles()).await?;
+    let session = builder.partial_messages(true).start().await?;
+    let mut turn = session.prompt("Talk").await?;
+    until_it_speaks(&mut turn).await?;
+    let receipt = session.interrupt().await?;
+    holds!(receipt.effective, "there was nothing to interrupt");
+    let (_, outcome) = all(&mut turn).await?;
+    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    goes_on(session).await
+}
+
+pub(super) async fn idle(stage: &Stage) -> Verdict {
+    let (_server, builder) = stage.play(says([Reply::text("Still here.")])).await?;
+    let session = builder.start().await?;
+    let receipt = session.interrupt().await?;
+    holds!(!receipt.effective, "there was something to interrupt");
+    goes_on(session).await
+}
+
+pub(super) async fn right_away(stage: &Stage) -> Verdict {
+    // Whether the model is asked before the interrupt arrives is a matter of luck.
+    let replies = [Reply::text("Still here.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let mut turn = session.prompt("Talk").await?;
+    let receipt = session.interrupt().await?;
+    holds!(receipt.effective, "there was nothing to interrupt");
+    let (_, outcome) = all(&mut turn).await?;
+    holds!(outcome.is_interrupted() || outcome.is_success(), "{:?}", outcome.outcome());
+    goes_on(session).await
+}
+
+pub(super) async fn twice(stage: &Stage) -> Verdict {
+    let (_server, builder) = stage.play(dawdles()).await?;
+    let session = builder.partial_messages(true).start().await?;
+    let mut turn = session.prompt("Talk").await?;
+    until_it_speaks(&mut turn).await?;
+    let (first, second) = tokio::join!(session.interrupt(), session.interrupt());
+    first?;
+    second?;
+    let (_, outcome) = all(&mut turn).await?;
+    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    goes_on(session).await
+}
+
+pub(super) async fn during_tool(stage: &Stage) -> Verdict {
+    let sleep = call("Bash", json!({ "command": "touch begun && sleep 30" }));
+    let (_server, builder) = stage.play(says([sleep, Reply::text("Still here.")])).await?;
+    let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let mut turn = session.prompt("Sleep").await?;
+    while !stage.wrote("begun") {
+        // The stage is asked now and then: no line tells that a command runs.
+        let _ = tokio::time::timeout(Duration::from_millis(50), turn.next()).await;
+    }
+    session.interrupt().await?;
+    let (_, outcome) = all(&mut turn).await?;
+    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    goes_on(session).await
+}
+
+pub(super) async fn open_permission(stage: &Stage) -> Verdict {
+    let (_server, builder) = stage.play(says([touch("seen"), Reply::text("Still here.")])).await?;
+    let asked = Arc::new(Notify::new());
+    let told = Arc::clone(&asked);
+    let session = builder
+        .on_permission(move |_| {
+            told.notify_one();
+            std::future::pending::<Decision>()
+        })
+        .start()
+        .await?;
+    let mut turn = session.prompt("Leave a file").await?;
+    asked.notified().await;
+    session.interrupt().await?;
+    let (_, outcome) = all(&mut turn).await?;
+    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(!stage.wrote("seen"), "the command ran");
+    goes_on(session).await
+}
+
+pub(super) async fn by_signal(stage: &Stage) -> Verdict {
+    let (_server, builder) = stage.play(dawdles()).await?;
+    let session = builder.partial_messages(true).start().await?;
+    let before = session.pid();
+    let mut turn = session.prompt("Talk").await?;
+    until_it_speaks(&mut turn).await?;
+    session.abort_by_signal().await?;
+    let (_, outcome) = all(&mut turn).await?;
+    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(session.pid() != before, "the agent was not started again");
+    goes_on(session).await
+}

@@ -1,0 +1,103 @@
+//! Several prompts at once.
+
+use std::sync::Arc;
+
+use duologue::Event;
+use duologue::ask::Decision;
+use duologue_model::{Block, Chunk, Reply};
+use tokio::sync::Notify;
+
+use super::{all, close, says, touch};
+use crate::case::{Trouble, Verdict, holds, same};
+use crate::stage::Stage;
+
+fn slow(text: &str) -> Reply {
+    Reply::new().say(Block::text(text)).chunk(Chunk::Chars(2)).pause_ms(60)
+}
+
+pub(super) async fn queued(stage: &Stage) -> Verdict {
+    let replies = [slow("The first answer, slowly."), Reply::text("The rest.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let mut first = session.prompt("one").await?;
+    holds!(first.accepted().await?, "the first was not taken");
+    let mut second = session.prompt("two").await?;
+    let mut third = session.prompt("three").await?;
+    same!(first.outcome().await?.text(), "The first answer, slowly.", "the first");
+    same!(second.outcome().await?.text(), "The rest.", "the second");
+    same!(third.outcome().await?.text(), "The rest.", "the third");
+    close(session).await
+}
+
+pub(super) async fn folded(stage: &Stage) -> Verdict {
+    // What comes while a permission is open goes into the same turn, or into the next.
+    let replies = [touch("seen"), Reply::text("Both answered.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, wait) = (Arc::clone(&asked), Arc::clone(&go));
+    let session = builder
+        .on_permission(move |_| {
+            let (told, wait) = (Arc::clone(&told), Arc::clone(&wait));
+            async move {
+                told.notify_one();
+                wait.notified().await;
+                Decision::allow()
+            }
+        })
+        .start()
+        .await?;
+    let mut first = session.prompt("one").await?;
+    asked.notified().await;
+    let mut second = session.prompt("two").await?;
+    go.notify_one();
+    same!(first.outcome().await?.text(), "Both answered.", "the first");
+    same!(second.outcome().await?.text(), "Both answered.", "the second");
+    close(session).await
+}
+
+pub(super) async fn cancelled(stage: &Stage) -> Verdict {
+    stage.needs("2.1.0", "prompts can be taken back since 2.1")?;
+    let replies = [slow("The first answer, slowly."), Reply::text("Never asked for.").always()];
+    let (server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let mut first = session.prompt("one").await?;
+    holds!(first.accepted().await?, "the first was not taken");
+    let mut second = session.prompt("never mind").await?;
+    holds!(second.cancel().await?, "it could not be taken back");
+    let (_, outcome) = all(&mut second).await?;
+    holds!(outcome.is_cancelled(), "{:?}", outcome.outcome());
+    same!(first.outcome().await?.text(), "The first answer, slowly.", "the first");
+    let asked = format!("{:?}", server.requests());
+    holds!(!asked.contains("never mind"), "the model was asked all the same");
+    close(session).await
+}
+
+pub(super) async fn accepted(stage: &Stage) -> Verdict {
+    let (_server, builder) = stage.play(says([slow("Taken.")])).await?;
+    let session = builder.start().await?;
+    let mut turn = session.prompt("one").await?;
+    holds!(turn.accepted().await?, "it was not taken");
+    let (events, _) = all(&mut turn).await?;
+    let told = events.iter().filter(|event| matches!(event, Event::PromptAccepted(_))).count();
+    same!(told, 1, "told that it was taken");
+    close(session).await
+}
+
+pub(super) async fn two_in_flight(stage: &Stage) -> Verdict {
+    let replies = [Reply::text("An answer.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let mut turns = Vec::new();
+    for prompt in ["one", "two", "three"] {
+        turns.push(session.prompt(prompt).await?);
+    }
+    // Read backwards: nothing depends on the order of reading.
+    for turn in turns.iter_mut().rev() {
+        let outcome = turn.outcome().await?;
+        holds!(outcome.is_success(), "{:?}", outcome.error());
+        if outcome.text() != "An answer." {
+            return Err(Trouble::fails(format!("the text is {:?}", outcome.text())));
+        }
+    }
+    close(session).await
+}

@@ -1,0 +1,134 @@
+//! The table of what holds: a row for each case, a column for each peer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use owo_colors::OwoColorize as _;
+
+use crate::case::{Trouble, Verdict};
+
+/// What stands in one cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Pass,
+    /// The peer cannot do it, and why.
+    Lacks(String),
+    Fail(String),
+}
+
+impl From<Verdict> for Cell {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Ok(()) => Self::Pass,
+            Err(Trouble::Lacks(why)) => Self::Lacks(why),
+            Err(Trouble::Fails(why)) => Self::Fail(why),
+        }
+    }
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub(crate) struct Matrix {
+    columns: Vec<String>,
+    rows: Vec<String>,
+    cells: BTreeMap<(String, String), Cell>,
+}
+
+impl Matrix {
+    pub(crate) fn set(&mut self, row: &str, column: &str, cell: Cell) {
+        for (names, name) in [(&mut self.rows, row), (&mut self.columns, column)] {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        self.cells.insert((row.to_owned(), column.to_owned()), cell);
+    }
+
+    /// Rows and columns in this order, whatever came first.
+    pub(crate) fn arrange(&mut self, rows: &[&str], columns: &[&str]) {
+        let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
+        self.rows.sort_by_key(|row| place(rows, row));
+        self.columns.sort_by_key(|column| place(columns, column));
+    }
+
+    fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
+        self.cells.get(&(row.to_owned(), column.to_owned()))
+    }
+
+    /// The cells that fail.
+    pub(crate) fn failures(&self) -> Vec<(&str, &str, &str)> {
+        let cells = self.cells.iter();
+        let failed = cells.filter_map(|((row, column), cell)| match cell {
+            Cell::Fail(why) => Some((row.as_str(), column.as_str(), why.as_str())),
+            _ => None,
+        });
+        failed.collect()
+    }
+
+    /// How many cells pass, and how many there are.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let passed = self.cells.values().filter(|cell| **cell == Cell::Pass).count();
+        (passed, self.cells.len())
+    }
+
+    /// For a terminal.
+    pub(crate) fn show(&self) {
+        let width = self.rows.iter().map(|row| row.len()).max().unwrap_or(0);
+        let mut head = format!("{:width$}", "");
+        for column in &self.columns {
+            let _ = write!(head, "  {column}");
+        }
+        anstream::eprintln!("{}", head.bold());
+        for row in &self.rows {
+            let mut line = format!("{row:width$}");
+            for column in &self.columns {
+                let size = column.len();
+                let (word, colour) = match self.cell(row, column) {
+                    Some(Cell::Pass) => ("pass", owo_colors::AnsiColors::Green),
+                    Some(Cell::Lacks(_)) => ("lacks", owo_colors::AnsiColors::Yellow),
+                    Some(Cell::Fail(_)) => ("FAIL", owo_colors::AnsiColors::Red),
+                    None => ("", owo_colors::AnsiColors::Default),
+                };
+                let _ = write!(line, "  {}", format!("{word:size$}").color(colour));
+            }
+            anstream::eprintln!("{line}");
+        }
+        for (row, column, why) in self.failures() {
+            anstream::eprintln!("\n{} {row} with {column}\n  {why}", "FAIL".red().bold());
+        }
+    }
+
+    /// For a document.
+    pub(crate) fn markdown(&self) -> String {
+        let mut out = String::from("| |");
+        for column in &self.columns {
+            let _ = write!(out, " {column} |");
+        }
+        out.push_str("\n|---|");
+        out.push_str(&"---|".repeat(self.columns.len()));
+        let mut notes: Vec<&str> = Vec::new();
+        for row in &self.rows {
+            let _ = write!(out, "\n| {row} |");
+            for column in &self.columns {
+                let _ = match self.cell(row, column) {
+                    Some(Cell::Pass) => write!(out, " pass |"),
+                    Some(Cell::Lacks(why)) => {
+                        let known = notes.iter().position(|note| note == why);
+                        let number = known.unwrap_or_else(|| {
+                            notes.push(why);
+                            notes.len() - 1
+                        });
+                        write!(out, " lacks ({}) |", number + 1)
+                    }
+                    Some(Cell::Fail(_)) => write!(out, " **fail** |"),
+                    None => write!(out, " |"),
+                };
+            }
+        }
+        out.push_str("\n\n");
+        for (number, note) in notes.iter().enumerate() {
+            let _ = writeln!(out, "{}. {note}", number + 1);
+        }
+        out
+    }
+}

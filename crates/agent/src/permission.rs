@@ -1,0 +1,1 @@
+//! Who may do what: rules, modes, and what is not asked.

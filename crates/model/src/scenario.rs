@@ -1,0 +1,128 @@
+//! What the model answers: the form of a scenario.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+mod block;
+mod check;
+mod file;
+mod reply;
+mod words;
+
+pub use block::Block;
+pub use file::{ScenarioError, schema};
+pub use reply::{ApiError, Reply, Usage, When};
+pub use words::{Chunk, Times};
+
+/// What the model behind an agent answers, so that a conversation can be had again, offline.
+///
+/// A reply with `when` is taken as soon as that holds. The others are taken in the order in which they stand. Each agent
+/// has replies of its own; a reply that names no agent is for `main`.
+///
+/// ```
+/// use duologue_model::{Reply, Scenario, When};
+///
+/// let scenario = Scenario::new()
+///     .reply(Reply::text("It rains.").when(When::prompt("weather")).always())
+///     .reply(Reply::text("Hello."))
+///     .reply(Reply::error(529).times(2));
+/// scenario.check()?;
+/// # Ok::<(), duologue_model::ScenarioError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Scenario {
+    /// What it is about, for people.
+    pub title: Option<String>,
+    /// The model that the replies name as theirs. Without it, the one that was asked for.
+    pub model: Option<String>,
+    /// How agents are told apart, by name. `main` and `sub` need no entry: they are the agent that the host talks to,
+    /// and any sub-agent that no entry describes.
+    pub agents: BTreeMap<String, Who>,
+    /// The replies.
+    pub replies: Vec<Reply>,
+}
+
+impl Scenario {
+    /// A scenario without replies.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says what it is about.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Names the model that the replies come from.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Says how an agent is recognised.
+    #[must_use]
+    pub fn agent(mut self, name: impl Into<String>, who: Who) -> Self {
+        self.agents.insert(name.into(), who);
+        self
+    }
+
+    /// Adds a reply.
+    #[must_use]
+    pub fn reply(mut self, reply: Reply) -> Self {
+        self.replies.push(reply);
+        self
+    }
+}
+
+/// How an agent is recognised by its requests. All that is given must hold.
+///
+/// ```
+/// use duologue_model::{Reply, Scenario, Who};
+///
+/// let scenario = Scenario::new()
+///     .agent("reader", Who::prompt("Read the file"))
+///     .reply(Reply::text("I have read it.").agent("reader"));
+/// assert!(scenario.check().is_ok());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+#[non_exhaustive]
+pub struct Who {
+    /// Its system prompt contains this.
+    pub system: Option<String>,
+    /// The first thing it was told contains this: for a sub-agent, its task.
+    pub prompt: Option<String>,
+    /// It is offered a tool of this name.
+    pub tool: Option<String>,
+    /// The name of its model contains this.
+    pub model: Option<String>,
+}
+
+impl Who {
+    /// One whose system prompt contains this.
+    #[must_use]
+    pub fn system(part: impl Into<String>) -> Self {
+        Self { system: Some(part.into()), ..Self::default() }
+    }
+
+    /// One whose first prompt contains this.
+    #[must_use]
+    pub fn prompt(part: impl Into<String>) -> Self {
+        Self { prompt: Some(part.into()), ..Self::default() }
+    }
+
+    /// One that is offered a tool of this name.
+    #[must_use]
+    pub fn tool(name: impl Into<String>) -> Self {
+        Self { tool: Some(name.into()), ..Self::default() }
+    }
+}

@@ -1,0 +1,257 @@
+//! What a reply is made of.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// A part of a reply. In a file, a string is a text, and anything else is a table:
+///
+/// ```toml
+/// say = [
+///     { thinking = "They greet me." },
+///     "Hello. Let me look.",
+///     { tool = "Bash", input = { command = "ls" } },
+///     { text = "very long ", repeat = 100_000 },
+/// ]
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Block {
+    /// Text.
+    #[non_exhaustive]
+    Text {
+        /// What is said.
+        text: String,
+        /// How often it is said, in one block.
+        repeat: usize,
+    },
+    /// Thinking.
+    #[non_exhaustive]
+    Thinking {
+        /// What is thought.
+        thinking: String,
+        /// What the API signs it with.
+        signature: String,
+    },
+    /// A tool is called.
+    #[non_exhaustive]
+    Tool {
+        /// Its name.
+        name: String,
+        /// Its input, as JSON text: it need not be JSON, which models manage, too.
+        input: String,
+        /// The id of the call. Without it, one is made up.
+        id: Option<String>,
+    },
+    /// A block as the API sends it, in one piece: of kinds that scenarios have no words for.
+    Raw(Map<String, Value>),
+}
+
+impl Block {
+    /// A text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), repeat: 1 }
+    }
+
+    /// A text many times over.
+    #[must_use]
+    pub fn repeated(text: impl Into<String>, repeat: usize) -> Self {
+        Self::Text { text: text.into(), repeat }
+    }
+
+    /// Thinking, with a made-up signature.
+    #[must_use]
+    pub fn thinking(thinking: impl Into<String>) -> Self {
+        Self::Thinking { thinking: thinking.into(), signature: SIGNATURE.to_owned() }
+    }
+
+    /// A call of a tool.
+    #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "callers write json!(…) in the call")]
+    pub fn tool(name: impl Into<String>, input: Value) -> Self {
+        Self::tool_with_text(name, input.to_string())
+    }
+
+    /// A call of a tool whose input is this text, be it JSON or not.
+    #[must_use]
+    pub fn tool_with_text(name: impl Into<String>, input: impl Into<String>) -> Self {
+        Self::Tool { name: name.into(), input: input.into(), id: None }
+    }
+
+    /// The same call with an id of its own. Other blocks have none.
+    #[must_use]
+    pub fn id(mut self, new: impl Into<String>) -> Self {
+        if let Self::Tool { id, .. } = &mut self {
+            *id = Some(new.into());
+        }
+        self
+    }
+}
+
+impl From<&str> for Block {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Block {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+/// Clients pass it back and look no further.
+const SIGNATURE: &str = "c2NyaXB0ZWQ=";
+
+/// A block as a table of a file. Exactly one of the first four says what it is.
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [
+    { "required": ["text"] }, { "required": ["thinking"] }, { "required": ["tool"] }, { "required": ["block"] }
+]))]
+struct BlockTable {
+    /// A text.
+    text: Option<String>,
+    /// A thought.
+    thinking: Option<String>,
+    /// The name of a tool that is called.
+    tool: Option<String>,
+    /// A block as the API sends it, in one piece.
+    block: Option<Map<String, Value>>,
+    /// Of a text: how often it is said.
+    repeat: Option<usize>,
+    /// Of a thought: what the API signs it with.
+    signature: Option<String>,
+    /// Of a tool: its input.
+    input: Option<Map<String, Value>>,
+    /// Of a tool: its input as text, which need not be JSON.
+    input_text: Option<String>,
+    /// Of a tool: the id of the call.
+    id: Option<String>,
+}
+
+impl BlockTable {
+    fn block(self) -> Result<Block, String> {
+        let kinds = [
+            ("text", self.text.is_some()),
+            ("thinking", self.thinking.is_some()),
+            ("tool", self.tool.is_some()),
+            ("block", self.block.is_some()),
+        ];
+        let given: Vec<&str> = kinds.iter().filter(|kind| kind.1).map(|kind| kind.0).collect();
+        let [kind] = given[..] else {
+            return Err(match given.len() {
+                0 => "this says nothing: give it `text`, `thinking`, `tool` or `block`".to_owned(),
+                _ => format!("this is {} at once: make it a block each", given.join(" and ")),
+            });
+        };
+        let owners = [
+            ("repeat", "text", self.repeat.is_some()),
+            ("signature", "thinking", self.signature.is_some()),
+            ("input", "tool", self.input.is_some()),
+            ("input_text", "tool", self.input_text.is_some()),
+            ("id", "tool", self.id.is_some()),
+        ];
+        for (field, owner, given) in owners {
+            if given && owner != kind {
+                return Err(format!("`{field}` belongs to a `{owner}`, and this is a `{kind}`"));
+            }
+        }
+        if self.input.is_some() && self.input_text.is_some() {
+            return Err("a tool has either `input` or `input_text`".to_owned());
+        }
+        let input = self
+            .input_text
+            .unwrap_or_else(|| Value::Object(self.input.unwrap_or_default()).to_string());
+        if let Some(text) = self.text {
+            Ok(Block::repeated(text, self.repeat.unwrap_or(1)))
+        } else if let Some(thinking) = self.thinking {
+            let signature = self.signature.unwrap_or_else(|| SIGNATURE.to_owned());
+            Ok(Block::Thinking { thinking, signature })
+        } else if let Some(name) = self.tool {
+            Ok(Block::Tool { name, input, id: self.id })
+        } else {
+            Ok(Block::Raw(self.block.unwrap_or_default()))
+        }
+    }
+}
+
+/// Reads a block: not by `untagged`, which would not say what is wrong, nor where.
+struct OneBlock;
+
+impl<'de> Visitor<'de> for OneBlock {
+    type Value = Block;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a block")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Block, E> {
+        Ok(Block::text(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Block, A::Error> {
+        let table = BlockTable::deserialize(MapAccessDeserializer::new(map))?;
+        table.block().map_err(Error::custom)
+    }
+}
+
+/// Reads a block, or a list of them.
+struct ManyBlocks;
+
+impl<'de> Visitor<'de> for ManyBlocks {
+    type Value = Vec<Block>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text, a block, or a list of them")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        OneBlock.visit_str(text).map(|block| vec![block])
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        OneBlock.visit_map(map).map(|block| vec![block])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(block) = list.next_element()? {
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+}
+
+/// For `say`.
+pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Block>, D::Error> {
+    from.deserialize_any(ManyBlocks)
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OneBlock)
+    }
+}
+
+impl JsonSchema for Block {
+    fn schema_name() -> Cow<'static, str> {
+        "Block".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<BlockTable>();
+        json_schema!({ "description": "A part of a reply: a text, or a table.", "anyOf": [{ "type": "string" }, table] })
+    }
+}
+
+/// The schema of `say`.
+pub(super) fn one_or_many_schema(generator: &mut SchemaGenerator) -> Schema {
+    let block = generator.subschema_for::<Block>();
+    json_schema!({ "anyOf": [block, { "type": "array", "items": block }] })
+}

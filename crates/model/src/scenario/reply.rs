@@ -1,0 +1,393 @@
+//! A reply, and when it is given.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+use super::{Block, Chunk, Times, block};
+
+/// One answer of the model: what it says, or the error it meets.
+///
+/// ```
+/// use duologue_model::{Block, Chunk, Reply};
+/// use serde_json::json;
+///
+/// let reply = Reply::new()
+///     .say(Block::thinking("They want a file."))
+///     .say("I make one.")
+///     .say(Block::tool("Write", json!({ "file_path": "/a", "content": "a" })))
+///     .chunk(Chunk::Words);
+/// assert_eq!(reply.say.len(), 3);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("anyOf" = [{ "required": ["say"] }, { "required": ["error"] }, { "required": ["lines"] }]))]
+#[non_exhaustive]
+pub struct Reply {
+    /// Whose reply it is: `main` if nothing is said, `sub` for any sub-agent, a name from `agents`, or what the CLI asks
+    /// on its own account: `title`, `topic`, `quota`, `summary`, `warmup`, `helper`.
+    pub agent: Option<String>,
+    /// When it is given. Without it, when its turn has come.
+    pub when: Option<When>,
+    /// How often it is given: once if nothing is said.
+    pub times: Times,
+    /// What is said: a text, a block, or a list of them.
+    #[serde(deserialize_with = "block::one_or_many")]
+    #[schemars(schema_with = "block::one_or_many_schema")]
+    pub say: Vec<Block>,
+    /// The error it meets. With `say`, it comes in the stream, after what was said.
+    pub error: Option<ApiError>,
+    /// How what is said is cut into deltas.
+    pub chunk: Chunk,
+    /// How long the model thinks before it answers at all, in milliseconds.
+    pub delay_ms: u64,
+    /// How long it waits before each event of its stream, in milliseconds.
+    pub pause_ms: u64,
+    /// Why it stops. Without it, `tool_use` if it calls a tool, and `end_turn` otherwise.
+    pub stop: Option<String>,
+    /// What it costs.
+    pub usage: Usage,
+    /// The connection drops after so many events.
+    pub cut_after: Option<usize>,
+    /// Nothing more comes after so many events, until the client gives up or the server is shut down.
+    pub stall_after: Option<usize>,
+    /// Headers of the answer.
+    pub headers: BTreeMap<String, String>,
+    /// Lines that an embedded agent writes as they stand, before what it says. No API can send them: the server passes
+    /// over a reply that has nothing else.
+    pub lines: Vec<String>,
+}
+
+impl Reply {
+    /// A reply that says nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A reply that says this.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new().say(Block::text(text))
+    }
+
+    /// A reply that fails with this status.
+    #[must_use]
+    pub fn error(error: impl Into<ApiError>) -> Self {
+        Self { error: Some(error.into()), ..Self::default() }
+    }
+
+    /// Adds something it says.
+    #[must_use]
+    pub fn say(mut self, block: impl Into<Block>) -> Self {
+        self.say.push(block.into());
+        self
+    }
+
+    /// Makes it the reply of this agent.
+    #[must_use]
+    pub fn agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+
+    /// Says when it is given.
+    #[must_use]
+    pub fn when(mut self, when: When) -> Self {
+        self.when = Some(when);
+        self
+    }
+
+    /// Says how often it is given.
+    #[must_use]
+    pub fn times(mut self, count: u32) -> Self {
+        self.times = Times::Only(count);
+        self
+    }
+
+    /// Lets it be given as often as it is asked for.
+    #[must_use]
+    pub fn always(mut self) -> Self {
+        self.times = Times::Always;
+        self
+    }
+
+    /// Says how it is cut into deltas.
+    #[must_use]
+    pub fn chunk(mut self, chunk: Chunk) -> Self {
+        self.chunk = chunk;
+        self
+    }
+
+    /// Waits before it answers at all.
+    #[must_use]
+    pub fn delay_ms(mut self, delay: u64) -> Self {
+        self.delay_ms = delay;
+        self
+    }
+
+    /// Waits before each event.
+    #[must_use]
+    pub fn pause_ms(mut self, pause: u64) -> Self {
+        self.pause_ms = pause;
+        self
+    }
+
+    /// Says why it stops.
+    #[must_use]
+    pub fn stop(mut self, reason: impl Into<String>) -> Self {
+        self.stop = Some(reason.into());
+        self
+    }
+
+    /// Says what it costs.
+    #[must_use]
+    pub fn usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// Meets an error after what it said.
+    #[must_use]
+    pub fn then_error(mut self, error: impl Into<ApiError>) -> Self {
+        self.error = Some(error.into());
+        self
+    }
+
+    /// Drops the connection after so many events.
+    #[must_use]
+    pub fn cut_after(mut self, events: usize) -> Self {
+        self.cut_after = Some(events);
+        self
+    }
+
+    /// Sends nothing more after so many events.
+    #[must_use]
+    pub fn stall_after(mut self, events: usize) -> Self {
+        self.stall_after = Some(events);
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds a line that an embedded agent writes as it stands.
+    #[must_use]
+    pub fn line(mut self, line: impl Into<String>) -> Self {
+        self.lines.push(line.into());
+        self
+    }
+
+    /// Whether it has lines and nothing that an API could send.
+    #[must_use]
+    pub fn is_only_lines(&self) -> bool {
+        !self.lines.is_empty() && self.say.is_empty() && self.error.is_none()
+    }
+}
+
+/// What must hold for a reply to be given: all that is set here. New is what came since the model last spoke; what the
+/// CLI adds inside `<system-reminder>` is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("minProperties" = 1))]
+#[non_exhaustive]
+pub struct When {
+    /// The new text of the user contains this.
+    pub prompt: Option<String>,
+    /// A new result of a tool contains this.
+    pub tool_result: Option<String>,
+    /// A text, or a result of a tool, contains this, new or old: what was resumed, or is left after a compaction.
+    pub history: Option<String>,
+    /// The system prompt contains this.
+    pub system: Option<String>,
+    /// A tool of this name is offered.
+    pub tool: Option<String>,
+    /// The name of the model contains this.
+    pub model: Option<String>,
+}
+
+impl When {
+    /// When the user says this.
+    #[must_use]
+    pub fn prompt(part: impl Into<String>) -> Self {
+        Self { prompt: Some(part.into()), ..Self::default() }
+    }
+
+    /// When a tool has given this.
+    #[must_use]
+    pub fn tool_result(part: impl Into<String>) -> Self {
+        Self { tool_result: Some(part.into()), ..Self::default() }
+    }
+
+    /// When this was said, by whomever, new or old.
+    #[must_use]
+    pub fn history(part: impl Into<String>) -> Self {
+        Self { history: Some(part.into()), ..Self::default() }
+    }
+
+    /// When the system prompt says this.
+    #[must_use]
+    pub fn system(part: impl Into<String>) -> Self {
+        Self { system: Some(part.into()), ..Self::default() }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("prompt", &self.prompt),
+            ("tool_result", &self.tool_result),
+            ("history", &self.history),
+            ("system", &self.system),
+            ("tool", &self.tool),
+            ("model", &self.model),
+        ];
+        let given = parts.iter().filter_map(|(name, part)| part.as_ref().map(|part| (name, part)));
+        for (index, (name, part)) in given.enumerate() {
+            let and = if index == 0 { "" } else { " and " };
+            write!(formatter, "{and}{name} {part:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a reply costs, in tokens. What is not given is made up: 10 in, a quarter of the characters out, no cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Read.
+    pub input_tokens: Option<u64>,
+    /// Written.
+    pub output_tokens: Option<u64>,
+    /// Read from the cache.
+    pub cache_read_input_tokens: Option<u64>,
+    /// Put into the cache.
+    pub cache_creation_input_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// So many tokens read and written.
+    #[must_use]
+    pub fn new(input: u64, output: u64) -> Self {
+        Self { input_tokens: Some(input), output_tokens: Some(output), ..Self::default() }
+    }
+}
+
+/// An error of the API. In a file, its status is enough: `error = 529`.
+///
+/// The CLI tries again after most of them: a 400 up to five times, others for minutes. `times` says how long it lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ApiError {
+    /// Its HTTP status.
+    pub status: u16,
+    /// Its type. Without it, the one that belongs to the status.
+    pub kind: Option<String>,
+    /// What it says.
+    pub message: Option<String>,
+    /// The seconds of its `retry-after` header.
+    pub retry_after: Option<u64>,
+}
+
+impl ApiError {
+    /// An error with this status.
+    #[must_use]
+    pub fn new(status: u16) -> Self {
+        Self { status, kind: None, message: None, retry_after: None }
+    }
+
+    /// Says this.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Is of this type.
+    #[must_use]
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = Some(kind.into());
+        self
+    }
+
+    /// Asks to wait so many seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+}
+
+impl From<u16> for ApiError {
+    fn from(status: u16) -> Self {
+        Self::new(status)
+    }
+}
+
+#[derive(serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ErrorTable {
+    /// Its HTTP status.
+    #[schemars(range(min = 400, max = 599))]
+    status: u16,
+    /// Its type. Without it, the one that belongs to the status.
+    kind: Option<String>,
+    /// What it says.
+    message: Option<String>,
+    /// The seconds of its `retry-after` header.
+    retry_after: Option<u64>,
+}
+
+impl<'de> Deserialize<'de> for ApiError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StatusOrTable;
+
+        impl<'de> Visitor<'de> for StatusOrTable {
+            type Value = ApiError;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a status such as 529, or a table with `status`")
+            }
+
+            fn visit_u64<E: Error>(self, status: u64) -> Result<ApiError, E> {
+                // What does not fit is refused with the other bad ones, by what a status may be.
+                Ok(ApiError::new(u16::try_from(status).unwrap_or(0)))
+            }
+
+            fn visit_i64<E: Error>(self, status: i64) -> Result<ApiError, E> {
+                Ok(ApiError::new(u16::try_from(status).unwrap_or(0)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ApiError, A::Error> {
+                let table = ErrorTable::deserialize(MapAccessDeserializer::new(map))?;
+                let ErrorTable { status, kind, message, retry_after } = table;
+                Ok(ApiError { status, kind, message, retry_after })
+            }
+        }
+
+        deserializer.deserialize_any(StatusOrTable)
+    }
+}
+
+impl JsonSchema for ApiError {
+    fn schema_name() -> Cow<'static, str> {
+        "ApiError".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<ErrorTable>();
+        json_schema!({
+            "description": "An error of the API: its status, or a table.",
+            "anyOf": [{ "type": "integer", "minimum": 400, "maximum": 599 }, table],
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! The scripted Messages API on loopback.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::purpose::Purpose;
+use crate::request::Request;
+use crate::scenario::{Scenario, ScenarioError};
+use crate::script::{Answer, Mismatch, Script, Unfinished};
+
+mod body;
+mod routes;
+
+/// A Messages API that plays a scenario, on this machine only.
+///
+/// Point the real `claude` at it: `ANTHROPIC_BASE_URL` is [`Server::base_url`], `ANTHROPIC_API_KEY` anything. It is shut
+/// down when it is dropped.
+///
+/// ```
+/// use duologue_model::{Reply, Scenario, Server};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::start(Scenario::new().reply(Reply::text("Hello."))).await?;
+/// println!("ANTHROPIC_BASE_URL={}", server.base_url());
+/// server.wait_for(1).await;
+/// for exchange in server.requests() {
+///     println!("{}: {}", exchange.purpose, exchange.request.prompt());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    serving: Option<JoinHandle<()>>,
+}
+
+/// A request, and what came of it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Exchange {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Whose it was.
+    pub agent: String,
+    /// The request.
+    pub request: Arc<Request>,
+    /// Which reply of the scenario it got, counted from 0. None if it got a fixed one, or none at all.
+    pub reply: Option<usize>,
+    /// Why it got none.
+    pub mismatch: Option<Mismatch>,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The scenario makes no sense.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    #[non_exhaustive]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The latest requests that are kept. A conversation of the real CLI has a few for each turn.
+const MOST_REQUESTS: usize = 512;
+/// The most bytes of bodies that are kept: each request says the whole conversation again.
+const MOST_BYTES: usize = 64 << 20;
+/// How long open connections have to end when the server is shut down: they are told at once, so it is a safety net.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the routes work on.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// How many replies of the scenario were given.
+    turns: watch::Sender<usize>,
+    /// Becomes true when the server is to end; streams that stall or wait end with it.
+    ending: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct State {
+    script: Script,
+    exchanges: VecDeque<(Exchange, usize)>,
+    bytes: usize,
+    messages: u64,
+    /// The first request that had no reply, however long ago that was.
+    mismatch: Option<Mismatch>,
+}
+
+impl Server {
+    /// Starts it on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario makes no sense, or there is no port.
+    pub async fn start(scenario: Scenario) -> Result<Self, StartError> {
+        Self::start_on(SocketAddr::from(([127, 0, 0, 1], 0)), scenario).await
+    }
+
+    /// Starts it on this address. It asks nobody who they are: think before you take one that others can reach.
+    ///
+    /// # Errors
+    ///
+    /// If the scenario makes no sense, or the address cannot be had.
+    pub async fn start_on(address: SocketAddr, scenario: Scenario) -> Result<Self, StartError> {
+        let script = Script::new(scenario)?.for_api();
+        let listen = |source| StartError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let bound = listener.local_addr().map_err(listen)?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                script,
+                exchanges: VecDeque::new(),
+                bytes: 0,
+                messages: 0,
+                mismatch: None,
+            }),
+            turns: watch::Sender::new(0),
+            ending: watch::Sender::new(false),
+        });
+        // Events are small writes: with Nagle's algorithm each would wait for the acknowledgement of the one before.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let routes = routes::routes(shared.clone());
+        let ended = shared.ended();
+        let serving = tokio::spawn(async move {
+            // It only ends when it is told to, and then without an error.
+            drop(axum::serve(listener, routes).with_graceful_shutdown(ended).await);
+        });
+        Ok(Self { address: bound, shared, serving: Some(serving) })
+    }
+
+    /// Where it is: what `ANTHROPIC_BASE_URL` has to say.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The latest requests, oldest first: at most 512, and at most 64 MiB of them. Keys are not kept.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Exchange> {
+        self.shared.lock().exchanges.iter().map(|(exchange, _)| exchange.clone()).collect()
+    }
+
+    /// How many replies of the scenario were given.
+    #[must_use]
+    pub fn turns(&self) -> usize {
+        *self.shared.turns.borrow()
+    }
+
+    /// Waits until so many replies of the scenario were given, or rather: began to be.
+    pub async fn wait_for(&self, turns: usize) {
+        // The sender lives as long as we do.
+        drop(self.shared.turns.subscribe().wait_for(|given| *given >= turns).await);
+    }
+
+    /// Whether every request had a reply, and every reply a request.
+    ///
+    /// # Errors
+    ///
+    /// The first request that had none, or else the replies that are left.
+    pub fn finished(&self) -> Result<(), Unplayed> {
+        let state = self.shared.lock();
+        if let Some(mismatch) = &state.mismatch {
+            return Err(mismatch.clone().into());
+        }
+        Ok(state.script.finished()?)
+    }
+
+    /// Ends it: streams are cut, the port is free again.
+    pub async fn shutdown(mut self) {
+        self.shared.ending.send_replace(true);
+        if let Some(mut serving) = self.serving.take()
+            && tokio::time::timeout(GRACE, &mut serving).await.is_err()
+        {
+            serving.abort();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.ending.send_replace(true);
+    }
+}
+
+/// Why a scenario was not played as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unplayed {
+    /// A request had no reply.
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    /// A reply had no request.
+    #[error(transparent)]
+    Unfinished(#[from] Unfinished),
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds the lock leaves the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Becomes ready when the server is to end.
+    fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut ending = self.ending.subscribe();
+        async move {
+            // If the sender is gone, so is the server.
+            drop(ending.wait_for(|ending| *ending).await);
+        }
+    }
+
+    /// What a request gets, and the number of the message it gets it in.
+    fn answer(&self, request: Request, bytes: usize) -> Result<(Answer, u64), Mismatch> {
+        let mut state = self.lock();
+        let answer = state.script.answer(&request);
+        state.keep(request, &answer, bytes);
+        state.messages += 1;
+        let (number, given) = (state.messages, state.script.turns());
+        drop(state);
+        self.turns.send_replace(given);
+        answer.map(|answer| (answer, number))
+    }
+}
+
+impl State {
+    fn keep(&mut self, request: Request, answer: &Result<Answer, Mismatch>, bytes: usize) {
+        let (purpose, agent, reply, mismatch) = match answer {
+            Ok(answer) => (answer.purpose, &answer.agent, answer.index, None),
+            Err(mismatch) => (request.purpose(), &mismatch.agent, None, Some(mismatch.clone())),
+        };
+        if self.mismatch.is_none() {
+            self.mismatch.clone_from(&mismatch);
+        }
+        let (agent, request) = (agent.clone(), Arc::new(request));
+        let exchange = Exchange { purpose, agent, request, reply, mismatch };
+        self.exchanges.push_back((exchange, bytes));
+        self.bytes += bytes;
+        while self.exchanges.len() > MOST_REQUESTS
+            || (self.bytes > MOST_BYTES && self.exchanges.len() > 1)
+        {
+            let Some((_, bytes)) = self.exchanges.pop_front() else { break };
+            self.bytes -= bytes;
+        }
+    }
+}
