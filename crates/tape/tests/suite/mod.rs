@@ -1,1 +1,4 @@
 mod reader;
+mod replay;
+mod versions;
+mod writer;
