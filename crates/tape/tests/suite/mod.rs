@@ -1,4 +1,5 @@
 mod reader;
 mod replay;
+mod session;
 mod versions;
 mod writer;
