@@ -1,6 +1,6 @@
 //! [`HostPlayer`]: the host that is on a tape.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Read;
 
 use duologue_protocol::Line;
@@ -24,6 +24,12 @@ pub enum HostStep {
     Close,
     /// It has nothing more to do.
     Done,
+}
+
+/// The id of the request that this line makes.
+fn request_id(line: &Line) -> Option<String> {
+    let head = line.head().ok().filter(|head| head.kind == "control_request")?;
+    head.request_id.map(|id| id.into_owned())
 }
 
 /// Something of the agent that a host waits for.
@@ -53,7 +59,7 @@ impl Mark {
                 let about = [
                     &request["subtype"],
                     &request["tool_name"],
-                    &request["callback_id"],
+                    &request["input"]["hook_event_name"],
                     &request["server_name"],
                     &request["message"]["method"],
                 ];
@@ -101,11 +107,19 @@ impl HostPlayer {
     /// If it cannot be read.
     pub fn new(input: impl Read) -> Result<Self, ReadError> {
         let mut steps = VecDeque::new();
+        let mut asked = HashSet::new();
         let mut reader = Reader::new(input);
         while let Some(entry) = reader.next_entry()? {
             match entry.event {
-                Event::ToAgent(line) => steps.push_back(Step::Say(line)),
-                Event::ToHost(line) => steps.extend(Mark::of(&line).map(Step::Mark)),
+                Event::ToAgent(line) => {
+                    asked.extend(request_id(&line));
+                    steps.push_back(Step::Say(line));
+                }
+                Event::ToHost(line) => match Mark::of(&line) {
+                    // An echo of what the host answered: nobody waits for that.
+                    Some(Mark::Reply(id)) if !asked.contains(&id) => {}
+                    mark => steps.extend(mark.map(Step::Mark)),
+                },
                 Event::Note(note) if note == "stdin_close" => steps.push_back(Step::Close),
                 Event::Note(note) => {
                     let signal = note.strip_prefix("signal ").map(str::to_owned);

@@ -1,10 +1,12 @@
 //! The recordings, replayed to our own host.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duologue::ask::{Hook, HookCall};
+use duologue::protocol::hook::HookOutput;
 use duologue::protocol::{Decoded, Line, RawObject, ToAgent};
 use duologue::{Handshake, Session, mcp};
 use duologue_tape::replay::{HostPlayer, HostStep, Match, Player, Step};
@@ -14,17 +16,27 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 /// Nothing on a tape takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What our host does not send, by the beginning of the scenario's name.
 const NOT_SENT: &[(&str, &str)] = &[
+    ("01d", "a turn that ends when stdin does"),
     ("02b", "prompts with odd fields"),
+    ("04d", "answers that are none"),
+    ("11e", "a hook that fails in its own words"),
+    ("12d", "an MCP server that is announced and not there"),
+    ("15-", "a request with a broken field"),
     ("15b", "requests that no host makes"),
     ("15c", "broken requests"),
     ("15d", "a second handshake"),
     ("15e", "lines that set variables"),
     ("18", "the same prompt twice"),
+    ("19b", "a broken picture"),
     ("24", "lines that are no messages, or of the oldest descriptions"),
+    ("26b", "the host stops reading, and goes on"),
+    ("29e", "prompts before the hands are shaken"),
+    ("29f", "two prompts without names that end as one turn"),
+    ("33", "answers to what was withdrawn, and withdrawals by hand"),
 ];
 
 /// Why a recording cannot be held by our host; `None` if it can.
@@ -41,6 +53,14 @@ fn not_sent(recording: &Recording) -> Option<&'static str> {
         .collect();
     if host.is_empty() {
         return Some("the host says nothing");
+    }
+    let has_reply = recording.entries.iter().any(|entry| {
+        entry.to_host
+            && entry.line.contains("\"control_response\"")
+            && entry.line.contains("\"req_1\"")
+    });
+    if !has_reply && host[0].raw().windows(12).any(|part| part == b"\"initialize\"") {
+        return Some("the agent does not shake hands");
     }
     let mut reader = Reader::new(File::open(&recording.path).unwrap());
     while let Some(entry) = reader.next_entry().unwrap() {
@@ -89,6 +109,9 @@ async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
     for server in servers(recording) {
         builder = builder.mcp(server);
     }
+    for hook in hooks(recording) {
+        builder = builder.hook(hook);
+    }
     let session = builder.connect(reader, writer).await.map_err(|error| error.to_string())?;
     let session = Arc::new(session);
     let mut messages = session.messages();
@@ -120,37 +143,71 @@ async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
     Ok(())
 }
 
-/// The MCP servers of the host on the tape. They may be asked before the hands are shaken.
-fn servers(recording: &Recording) -> Vec<mcp::Raw> {
-    let lines: Vec<(bool, Value)> = recording
-        .entries
-        .iter()
-        .filter_map(|entry| Some((entry.to_host, serde_json::from_str(&entry.line).ok()?)))
-        .collect();
-    let mut answers: BTreeMap<String, HashMap<String, Value>> = BTreeMap::new();
-    for (_, ask) in lines.iter().filter(|(to_host, _)| *to_host) {
-        if ask["request"]["subtype"] != "mcp_message" {
-            continue;
-        }
-        let server = ask["request"]["server_name"].as_str().unwrap().to_owned();
-        let of_server = answers.entry(server).or_default();
+fn lines(recording: &Recording) -> Vec<(bool, Value)> {
+    let value = |line: &str| serde_json::from_str(line).ok();
+    let entries = recording.entries.iter();
+    entries.filter_map(|entry| Some((entry.to_host, value(&entry.line)?))).collect()
+}
+
+/// What the host on the tape answered to requests of this kind, by what they were about.
+fn answers(lines: &[(bool, Value)], subtype: &str, about: &str) -> HashMap<String, Value> {
+    let asks =
+        lines.iter().filter(|(to_host, ask)| *to_host && ask["request"]["subtype"] == subtype);
+    let answered = asks.filter_map(|(_, ask)| {
         let answer = lines.iter().find(|(to_host, line)| {
             !to_host && line["response"]["request_id"] == ask["request_id"]
         });
-        if let Some((_, answer)) = answer {
-            let response = &answer["response"]["response"]["mcp_response"];
-            of_server.insert(ask["request"]["message"].to_string(), response.clone());
+        Some((ask["request"][about].to_string(), answer?.1["response"]["response"].clone()))
+    });
+    answered.collect()
+}
+
+/// The hooks of the host on the tape, one for each name it gave.
+fn hooks(recording: &Recording) -> Vec<Hook> {
+    let lines = lines(recording);
+    let answers = Arc::new(answers(&lines, "hook_callback", "input"));
+    let first = lines.iter().find(|(to_host, _)| !to_host).unwrap();
+    let mut hooks = Vec::new();
+    for (event, matchers) in first.1["request"]["hooks"].as_object().into_iter().flatten() {
+        let ids = matchers.as_array().into_iter().flatten();
+        for _ in ids.flat_map(|matcher| matcher["hookCallbackIds"].as_array().unwrap()) {
+            let answers = Arc::clone(&answers);
+            hooks.push(Hook::new(event.as_str(), move |call: HookCall| {
+                let input = serde_json::to_value(call.input().unwrap()).unwrap();
+                let answer = answers.get(&input.to_string()).cloned();
+                async move {
+                    match answer {
+                        Some(answer) => serde_json::from_value::<HookOutput>(answer).unwrap(),
+                        // Then, nobody answered.
+                        None => panic!("no answer to {input}"),
+                    }
+                }
+            }));
         }
     }
-    let server = |(name, answers): (String, HashMap<String, Value>)| {
-        let answers = Arc::new(answers);
+    hooks
+}
+
+/// The MCP servers of the host on the tape. They may be asked before the hands are shaken.
+fn servers(recording: &Recording) -> Vec<mcp::Raw> {
+    let lines = lines(recording);
+    let answers = answers(&lines, "mcp_message", "message");
+    let names: BTreeSet<&str> = lines
+        .iter()
+        .filter(|(to_host, _)| *to_host)
+        .filter_map(|(_, line)| line["request"]["server_name"].as_str())
+        .collect();
+    let answers = Arc::new(answers);
+    let server = |name: &str| {
+        let answers = Arc::clone(&answers);
         mcp::raw(name, move |message: RawObject| {
             let message: Value = serde_json::from_str(message.as_json()).unwrap();
-            let answer = answers.get(&message.to_string()).cloned();
+            let answer =
+                answers.get(&message.to_string()).map(|answer| answer["mcp_response"].clone());
             async move { RawObject::of(&answer?).ok() }
         })
     };
-    answers.into_iter().map(server).collect()
+    names.into_iter().map(server).collect()
 }
 
 async fn say(session: &Arc<Session>, line: &Line) -> Result<(), String> {
