@@ -31,6 +31,8 @@
 //! # Ok::<(), duologue_tape::ReadError>(())
 //! ```
 
+#[cfg(feature = "session")]
+mod cassette;
 pub mod diff;
 mod entry;
 mod error;
@@ -41,6 +43,8 @@ pub mod replay;
 mod unpack;
 mod writer;
 
+#[cfg(feature = "session")]
+pub use cassette::{Cassette, CassetteError, RECORD, TapedSession};
 pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;

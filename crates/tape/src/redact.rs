@@ -102,6 +102,12 @@ impl Redactor {
         self
     }
 
+    /// Another with the same rules, for another tape.
+    #[cfg(feature = "session")]
+    pub(crate) fn fresh(&self) -> Self {
+        Self { text: self.text.fresh(), paths: self.paths.clone() }
+    }
+
     /// How often what was replaced so far.
     pub fn counts(&self) -> &Counts {
         &self.text.counts

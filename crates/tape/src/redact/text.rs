@@ -94,6 +94,17 @@ impl TextRules {
         }
     }
 
+    #[cfg(feature = "session")]
+    pub(super) fn fresh(&self) -> Self {
+        Self {
+            forms: self.forms.clone(),
+            secrets: self.secrets.clone(),
+            users: self.users.clone(),
+            names: HashMap::new(),
+            counts: Counts::default(),
+        }
+    }
+
     pub(super) fn know_secret(&mut self, value: &str) {
         if value.len() >= SHORTEST_SECRET && !self.secrets.iter().any(|known| known == value) {
             self.secrets.push(value.to_owned());

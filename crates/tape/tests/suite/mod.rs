@@ -1,3 +1,4 @@
+mod cassette;
 mod reader;
 mod replay;
 mod session;
