@@ -243,7 +243,7 @@ impl TapedSession {
             }
             Side::Player(player) => match player.await {
                 Ok(Err(theirs)) => Err(theirs),
-                _ => Ok(drop(closed?)),
+                _ => Ok(closed.map(|_| ())?),
             },
         }
     }

@@ -145,6 +145,9 @@ pub struct Exit {
 
 /// Reads what stands in one line of a tape.
 pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
+    if let Some(read) = read_plain(entry.raw()) {
+        return Ok(read);
+    }
     let value: Value = serde_json::from_slice(entry.raw()).map_err(|error| error.to_string())?;
     let Value::Object(mut fields) = value else {
         return Err("it is not a JSON object".to_owned());
@@ -172,6 +175,33 @@ pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
         return Ok((millis, Event::Exit(exit)));
     }
     Ok((millis, Event::Unknown(entry.clone())))
+}
+
+/// Reads a line of the wire as a recorder writes it, which is what most of a tape is. `None` if it
+/// looks otherwise.
+fn read_plain(entry: &[u8]) -> Option<(Option<u64>, Event)> {
+    let rest = entry.strip_prefix(b"{\"t\":")?;
+    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    let (millis, rest) = rest.split_at_checked(digits)?;
+    let millis = std::str::from_utf8(millis).ok()?.parse().ok()?;
+    let rest = rest.strip_prefix(b",\"dir\":\"")?;
+    let end = rest.iter().take(4).position(|byte| *byte == b'"')?;
+    let (direction, rest) = rest.split_at_checked(end)?;
+    let text = rest.strip_prefix(b"\",\"line\":")?.strip_suffix(b"}")?;
+    let line = Line::from(serde_json::from_slice::<String>(text).ok()?);
+    let event = match direction {
+        b"out" => Event::ToHost(line),
+        b"in" => Event::ToAgent(line),
+        b"err" => Event::Stderr(line),
+        _ => return None,
+    };
+    Some((Some(millis), event))
+}
+
+/// Whether this is surely a line of the agent's stdout, at a glance.
+pub(crate) fn is_to_host(entry: &[u8]) -> bool {
+    let start = entry.get(..64).unwrap_or(entry);
+    start.windows(11).any(|part| part == b"\"dir\":\"out\"")
 }
 
 #[expect(

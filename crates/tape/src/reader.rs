@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Frame, Line, LineDecoder, TooLong};
 
 use crate::FORMAT_VERSION;
-use crate::entry::{Entry, Event, Header, read_event};
+use crate::entry::{Entry, Event, Header, is_to_host, read_event};
 use crate::error::{ReadError, Torn};
 use crate::unpack::Unpack;
 
@@ -112,6 +112,19 @@ impl<R: Read> Reader<R> {
             Kind::Tape(_) => self.tape_entry(frame),
             Kind::Undecided | Kind::Plain => Ok(Some(self.plain_entry(frame))),
         }
+    }
+
+    /// The next entry that the agent did not write to stdout; those are not even read.
+    pub(crate) fn next_of_host(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.decide()?;
+        while let Some(frame) = self.next_frame()? {
+            match (&frame, &self.kind) {
+                (Frame::Line(line), Kind::Tape(_)) if is_to_host(line.raw()) => {}
+                (_, Kind::Tape(_)) => return self.tape_entry(frame),
+                (_, Kind::Undecided | Kind::Plain) => return Ok(Some(self.plain_entry(frame))),
+            }
+        }
+        Ok(None)
     }
 
     /// The last line of a tape, if it was cut off while it was written, or the line after the last if a

@@ -22,6 +22,10 @@ const ITEM: usize = 64;
 /// The longest line that is taped. A reader would not take a longer one either.
 const MAX_LINE: usize = 128 * 1024 * 1024;
 
+/// How much the writer stands back behind the conversation.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
 /// One of the agent's three streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "a process has these three")]
@@ -120,6 +124,9 @@ impl Recorder {
         };
         let shared = Arc::clone(&tap.shared);
         thread::Builder::new().name("tape".to_owned()).spawn(move || {
+            // The conversation goes first. On Linux, that is said of this thread alone.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::nice(NICE);
             let mut job = Job::new(redactor);
             if let Err(error) = job.run(&shared, file, &header) {
                 shared.lock().stop(format!("the tape could not be written: {error}"));

@@ -49,7 +49,7 @@ impl Ids {
     pub(super) fn renamed(&self, line: Line) -> Line {
         let Some(text) = line.as_str() else { return line };
         let mut renamed = None;
-        if text.contains("\"control_") {
+        if line.kind().is_ok_and(|kind| kind.starts_with("control_")) {
             renamed = self.control(text);
         }
         for (old, new) in &self.anywhere {

@@ -85,7 +85,7 @@ impl<R: Read> Player<R> {
     pub fn new(open: impl Fn() -> io::Result<R>, how: Match) -> Result<Self, ReadError> {
         let mut expected = Vec::new();
         let mut reader = Reader::new(open()?);
-        while let Some(entry) = reader.next_entry()? {
+        while let Some(entry) = reader.next_of_host()? {
             let what = match entry.event {
                 Event::ToAgent(line) => match Meaning::of(&line) {
                     Meaning::Idle => continue,
