@@ -103,9 +103,11 @@ impl Options {
     }
 }
 
+type OnLine = dyn Fn(Direction, &Line) + Send + Sync;
+
 /// Something that is shown every line of the wire, both ways, in the order of the conversation.
 #[derive(Clone)]
-pub struct Tap(Arc<dyn Fn(Direction, &Line) + Send + Sync>);
+pub struct Tap(Arc<OnLine>);
 
 impl Tap {
     /// Shows each line to this. It must not wait: the conversation does, meanwhile.

@@ -145,7 +145,7 @@ pub struct Exit {
 
 /// Reads what stands in one line of a tape.
 pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
-    if let Some(read) = read_plain(entry.raw()) {
+    if let Some(read) = entry.as_str().and_then(read_plain) {
         return Ok(read);
     }
     let value: Value = serde_json::from_slice(entry.raw()).map_err(|error| error.to_string())?;
@@ -179,22 +179,18 @@ pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
 
 /// Reads a line of the wire as a recorder writes it, which is what most of a tape is. `None` if it
 /// looks otherwise.
-fn read_plain(entry: &[u8]) -> Option<(Option<u64>, Event)> {
-    let rest = entry.strip_prefix(b"{\"t\":")?;
-    let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-    let (millis, rest) = rest.split_at_checked(digits)?;
-    let millis = std::str::from_utf8(millis).ok()?.parse().ok()?;
-    let rest = rest.strip_prefix(b",\"dir\":\"")?;
-    let end = rest.iter().take(4).position(|byte| *byte == b'"')?;
-    let (direction, rest) = rest.split_at_checked(end)?;
-    let text = rest.strip_prefix(b"\",\"line\":")?.strip_suffix(b"}")?;
-    let line = Line::from(serde_json::from_slice::<String>(text).ok()?);
+fn read_plain(entry: &str) -> Option<(Option<u64>, Event)> {
+    let (millis, rest) = entry.strip_prefix("{\"t\":")?.split_once(',')?;
+    let (direction, rest) = rest.strip_prefix("\"dir\":\"")?.split_once('"')?;
+    let text = rest.strip_prefix(",\"line\":")?.strip_suffix('}')?;
+    let line = Line::from(serde_json::from_str::<String>(text).ok()?);
     let event = match direction {
-        b"out" => Event::ToHost(line),
-        b"in" => Event::ToAgent(line),
-        b"err" => Event::Stderr(line),
+        "out" => Event::ToHost(line),
+        "in" => Event::ToAgent(line),
+        "err" => Event::Stderr(line),
         _ => return None,
     };
+    let millis = millis.parse().ok()?;
     Some((Some(millis), event))
 }
 

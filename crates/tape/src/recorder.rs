@@ -16,6 +16,9 @@ use crate::writer::{TapeFile, Writer};
 /// How much may wait to be written. A disk that is this far behind does not catch up.
 const BUDGET: usize = 256 * 1024 * 1024;
 
+/// How many pieces of room are kept for the next bytes.
+const SPARE: usize = 64;
+
 /// What an item costs besides its bytes.
 const ITEM: usize = 64;
 
@@ -112,6 +115,7 @@ impl Recorder {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
                     queue: VecDeque::new(),
+                    spare: Vec::new(),
                     waiting: 0,
                     closed: false,
                     stopped: None,
@@ -179,7 +183,11 @@ pub struct Tap {
 impl Tap {
     /// These bytes went by. They need not be whole lines.
     pub fn bytes(&self, stream: Stream, bytes: &[u8]) {
-        self.push(bytes.len(), || What::Bytes(stream, bytes.to_vec()));
+        self.push(bytes.len(), |spare| {
+            let mut room = spare.pop().unwrap_or_default();
+            room.extend_from_slice(bytes);
+            What::Bytes(stream, room)
+        });
     }
 
     /// A line of the wire went by.
@@ -188,25 +196,25 @@ impl Tap {
             Direction::ToHost => Stream::ToHost,
             Direction::ToAgent => Stream::ToAgent,
         };
-        self.push(line.raw().len(), || What::Event(stream.event(line.clone())));
+        self.push(line.raw().len(), |_| What::Event(stream.event(line.clone())));
     }
 
     /// This stream has ended. For stdin, a note says so.
     pub fn end(&self, stream: Stream) {
-        self.push(0, || What::End(stream));
+        self.push(0, |_| What::End(stream));
     }
 
     /// Something was done to the process.
     pub fn note(&self, text: impl Into<String>) {
-        self.push(0, || What::Event(Event::Note(text.into())));
+        self.push(0, |_| What::Event(Event::Note(text.into())));
     }
 
     /// The process has ended.
     pub fn exit(&self, exit: Exit) {
-        self.push(0, || What::Event(Event::Exit(exit)));
+        self.push(0, |_| What::Event(Event::Exit(exit)));
     }
 
-    fn push(&self, length: usize, what: impl FnOnce() -> What) {
+    fn push(&self, length: usize, what: impl FnOnce(&mut Vec<Vec<u8>>) -> What) {
         let millis = self.shared.millis();
         let mut state = self.shared.lock();
         if state.closed || state.stopped.is_some() {
@@ -219,7 +227,8 @@ impl Tap {
         state.waiting += cost;
         // The writer sleeps only when it has found nothing.
         let wake = state.queue.is_empty();
-        state.queue.push_back(Item { millis, cost, what: what() });
+        let what = what(&mut state.spare);
+        state.queue.push_back(Item { millis, cost, what });
         drop(state);
         if wake {
             self.shared.changed.notify_all();
@@ -248,6 +257,8 @@ type OnStop = Box<dyn FnOnce(&Stopped) + Send>;
 
 struct State {
     queue: VecDeque<Item>,
+    /// Room that is free again. New room is dear: the system clears each page of it.
+    spare: Vec<Vec<u8>>,
     /// What the queue costs, and what the writer has taken out of it but not written.
     waiting: usize,
     /// There will be nothing more.
@@ -327,8 +338,14 @@ impl Job {
                 break;
             }
             while let Some(item) = batch.pop_front() {
-                self.write(&mut writer, item.millis, item.what)?;
-                shared.lock().waiting -= item.cost;
+                let room = self.write(&mut writer, item.millis, item.what)?;
+                let mut state = shared.lock();
+                state.waiting -= item.cost;
+                if let Some(room) = room
+                    && state.spare.len() < SPARE
+                {
+                    state.spare.push(room);
+                }
             }
         }
         if let Some(Stopped(reason)) = shared.lock().stopped.clone() {
@@ -343,26 +360,31 @@ impl Job {
         writer.into_inner().finish()
     }
 
-    fn write(&mut self, writer: &mut Writer<TapeFile>, millis: u64, what: What) -> io::Result<()> {
+    /// Writes an item. Gives back the room it took.
+    fn write(
+        &mut self,
+        writer: &mut Writer<TapeFile>,
+        millis: u64,
+        what: What,
+    ) -> io::Result<Option<Vec<u8>>> {
         match what {
-            What::Bytes(stream, bytes) => {
+            What::Bytes(stream, mut bytes) => {
                 let mut rest = bytes.as_slice();
                 while let Some(frame) = self.decoders[stream as usize].next(&mut rest) {
                     self.frame(writer, millis, stream, frame)?;
                 }
-                Ok(())
+                bytes.clear();
+                return Ok(Some(bytes));
             }
             What::End(stream) => {
                 self.finish(writer, millis, stream)?;
-                match stream {
-                    Stream::ToAgent => {
-                        writer.event(Some(millis), &Event::Note("stdin_close".to_owned()))
-                    }
-                    Stream::ToHost | Stream::Stderr => Ok(()),
+                if stream == Stream::ToAgent {
+                    writer.event(Some(millis), &Event::Note("stdin_close".to_owned()))?;
                 }
             }
-            What::Event(event) => self.event(writer, millis, event),
+            What::Event(event) => self.event(writer, millis, event)?,
         }
+        Ok(None)
     }
 
     /// The last line of a stream, if it has no newline.

@@ -126,13 +126,15 @@ impl<W: Write> Writer<W> {
     fn text(&mut self, text: &str) -> io::Result<()> {
         for piece in text.as_bytes().chunks(PIECE) {
             self.escaped.clear();
-            for &byte in piece {
-                match ESCAPES[usize::from(byte)] {
-                    0 => self.escaped.push(byte),
-                    b'u' => write!(self.escaped, "\\u{byte:04x}")?,
-                    escape => self.escaped.extend_from_slice(&[b'\\', escape]),
+            let (words, rest) = piece.as_chunks::<8>();
+            for word in words {
+                if word.iter().all(|byte| ESCAPES[usize::from(*byte)] == 0) {
+                    self.escaped.extend_from_slice(word);
+                } else {
+                    word.iter().for_each(|byte| escape(*byte, &mut self.escaped));
                 }
             }
+            rest.iter().for_each(|byte| escape(*byte, &mut self.escaped));
             self.output.write_all(&self.escaped)?;
         }
         self.output.write_all(b"\"")
@@ -147,6 +149,14 @@ impl<W: Write> Writer<W> {
         self.begin(millis)?;
         let exit = json!({ "code": exit.code, "signal": exit.signal });
         writeln!(self.output, "\"exit\":{exit}}}")
+    }
+}
+
+fn escape(byte: u8, out: &mut Vec<u8>) {
+    match ESCAPES[usize::from(byte)] {
+        0 => out.push(byte),
+        b'u' => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+        escape => out.extend_from_slice(&[b'\\', escape]),
     }
 }
 
