@@ -319,3 +319,49 @@ fn an_installed_claude_records() {
     let [to_agent, ..] = bytes(&events(&tape));
     assert_eq!(to_agent, b"user1@example.com\n");
 }
+
+#[test]
+fn when_the_host_dies_the_agent_is_told_and_the_tape_is_whole() {
+    for lines in [0, 1, 100, 3000] {
+        let folder = TempDir::new().unwrap();
+        let alive = fifo(folder.path());
+        let tape = folder.path().join("t.tape");
+        // It ends when its stdin does, as agents do.
+        let script =
+            r#"exec 9>"$0"; trap '' PIPE; while read -r line; do echo "$line"; done; exit 0"#;
+        let mut child = record(&tape, &["sh", "-c", script, alive.to_str().unwrap()]);
+        let holds = File::open(&alive).unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            for _ in 0..lines {
+                stdin.write_all(b"hello\n").unwrap();
+            }
+        });
+        let mut stdout = child.stdout.take().unwrap();
+        let mut some = vec![0; lines * 6 / 2];
+        stdout.read_exact(&mut some).unwrap();
+        drop((stdout, child.stderr.take()));
+        // Whoever writes may find nobody, or not.
+        let _ = writer.join();
+        await_end(holds);
+        child.wait().unwrap();
+        let events = events(&tape);
+        assert_eq!(exit(&events), Exit::with_code(0));
+    }
+}
+
+#[test]
+fn an_agent_that_is_killed_ends_the_tape() {
+    for lines in [0, 1, 500] {
+        let folder = TempDir::new().unwrap();
+        let tape = folder.path().join("t.tape.zst");
+        let script =
+            format!("i=0; while [ $i -lt {lines} ]; do echo line; i=$((i+1)); done; kill -9 $$");
+        let output = record(&tape, &["sh", "-c", &script]).wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(9));
+        assert_eq!(output.stdout, b"line\n".repeat(lines));
+        let events = events(&tape);
+        assert_eq!(exit(&events), Exit::by_signal(9));
+        assert_eq!(bytes(&events)[1], output.stdout);
+    }
+}
