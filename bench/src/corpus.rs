@@ -19,7 +19,7 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    fn new(name: &str, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(name: &str, bytes: Vec<u8>) -> Self {
         let lines = memchr::memchr_iter(b'\n', &bytes).count();
         Self { name: name.to_owned(), bytes, lines }
     }
@@ -119,19 +119,19 @@ const FOREIGN: &[&str] = &[
     "файл", "→", "—", "“quoted”", "✓", "🙂", "🚀", "Ελληνικά", "한국어",
 ];
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-struct Maker {
-    rng: Rng,
-    session: String,
-    message: String,
-    index: u32,
+pub(crate) struct Maker {
+    pub(crate) rng: Rng,
+    pub(crate) session: String,
+    pub(crate) message: String,
+    pub(crate) index: u32,
 }
 
 impl Maker {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
         let session = uuid(&mut rng);
         let message = id(&mut rng, "msg_01");
@@ -139,17 +139,17 @@ impl Maker {
     }
 
     /// A length between these, small ones more often than large ones.
-    fn between(&mut self, least: usize, most: usize) -> usize {
+    pub(crate) fn between(&mut self, least: usize, most: usize) -> usize {
         (least as f64 * (most as f64 / least as f64).powf(self.rng.f64())) as usize
     }
 
-    fn word(&mut self) -> &'static str {
+    pub(crate) fn word(&mut self) -> &'static str {
         let words = if self.rng.u32(..100) < 9 { FOREIGN } else { WORDS };
         words[self.rng.usize(..words.len())]
     }
 
     /// Words with spaces between them, and a newline or a quoted word after about every so many.
-    fn prose(&mut self, words: usize, every: u32) -> String {
+    pub(crate) fn prose(&mut self, words: usize, every: u32) -> String {
         let mut text = String::with_capacity(words * 6);
         for _ in 0..words {
             text.push_str(self.word());
@@ -163,7 +163,7 @@ impl Maker {
     }
 
     /// Output of a program, of about this many bytes: short lines.
-    fn output(&mut self, length: usize) -> String {
+    pub(crate) fn output(&mut self, length: usize) -> String {
         let mut text = String::with_capacity(length + 100);
         let mut number = 1;
         while text.len() < length {
@@ -240,7 +240,7 @@ impl Maker {
         self.assistant_with(out, &block);
     }
 
-    fn assistant_with(&mut self, out: &mut String, block: &str) {
+    pub(crate) fn assistant_with(&mut self, out: &mut String, block: &str) {
         let _ = write!(
             out,
             r#"{{"type":"assistant","message":{{"id":"{}","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{block}],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{},"cache_creation_input_tokens":{},"cache_read_input_tokens":{},"cache_creation":{{"ephemeral_5m_input_tokens":{},"ephemeral_1h_input_tokens":0}},"output_tokens":{},"service_tier":"standard"}},"context_management":null}},"parent_tool_use_id":null,"session_id":"{}","uuid":"{}","timestamp":"2026-11-15T06:58:49.053Z","request_id":"{}"}}"#,
@@ -260,6 +260,10 @@ impl Maker {
     fn tool_result(&mut self, out: &mut String, length: usize) {
         let content = quoted(&self.output(length * 2 / 5));
         let call = id(&mut self.rng, "toolu_01");
+        self.tool_result_with(out, &call, &content);
+    }
+
+    pub(crate) fn tool_result_with(&mut self, out: &mut String, call: &str, content: &str) {
         let _ = write!(
             out,
             r#"{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"{call}","type":"tool_result","content":{content},"is_error":false}}]}},"parent_tool_use_id":null,"session_id":"{}","uuid":"{}","timestamp":"2026-11-15T06:53:52.963Z","tool_use_result":{{"stdout":{content},"stderr":"","interrupted":false,"isImage":false,"noOutputExpected":false}},"tool_result_meta":[{{"id":"{call}","permission_decision":{{"decision":"accept","source":"user_temporary"}}}}]}}"#,
@@ -285,7 +289,7 @@ impl Maker {
         (0..length).map(|_| char::from(DIGITS[self.rng.usize(..64)])).collect()
     }
 
-    fn status(&mut self, out: &mut String) {
+    pub(crate) fn status(&mut self, out: &mut String) {
         let _ = match self.rng.u32(..2) {
             0 => write!(
                 out,
@@ -303,7 +307,7 @@ impl Maker {
         };
     }
 
-    fn init(&mut self, out: &mut String) {
+    pub(crate) fn init(&mut self, out: &mut String) {
         let _ = write!(
             out,
             r#"{{"type":"system","subtype":"init","cwd":"/workspace","session_id":"{}","tools":["Task","AskUserQuestion","Bash","Edit","EnterPlanMode","ExitPlanMode","NotebookEdit","Read","Skill","TaskStop","ToolSearch","WebFetch","WebSearch","Write"],"mcp_servers":[],"model":"claude-opus-5-5","permissionMode":"default","slash_commands":["deep-research","update-config","verify","debug","code-review","simplify","batch","doctor","loop","agents","clear","color","compact","config","context","effort","fast","init","mcp","model","rename","security-review","usage","insights","recap","goal"],"terminal_slash_commands":["doctor","color","focus"],"apiKeySource":"ANTHROPIC_API_KEY","claude_code_version":"2.1.325","output_style":"default","agents":["claude","Explore","general-purpose","Plan"],"skills":["deep-research","verify","debug","code-review"],"plugins":[{{"name":"cc-plugin-privacy","path":"builtin","source":"cc-plugin-privacy@builtin"}}],"capabilities":["interrupt_receipt_v1","msg_lifecycle_v1","sdk_mcp_manifests"],"analytics_disabled":true,"product_feedback_disabled":true,"uuid":"{}","memory_paths":{{"auto":"/home/user/.claude/projects/-workspace/memory/"}},"original_cwd":"/workspace","additional_directories":[],"fast_mode_state":"off"}}"#,
@@ -313,7 +317,7 @@ impl Maker {
     }
 
     /// The CLI does not begin a result with its type.
-    fn result(&mut self, out: &mut String) {
+    pub(crate) fn result(&mut self, out: &mut String) {
         let model = format!(
             r#"{{"claude-opus-5-5":{{"inputTokens":{},"outputTokens":{},"cacheReadInputTokens":0,"cacheCreationInputTokens":0,"webSearchRequests":0,"costUSD":0.0{},"contextWindow":1000000,"maxOutputTokens":128000,"thinkingTokens":0,"cacheCreationEphemeral5mInputTokens":0,"cacheCreationEphemeral1hInputTokens":0,"canonicalModel":"claude-opus-5-5","provider":"firstParty","costBasis":"list"}}}}"#,
             self.rng.u32(..9000),
@@ -334,7 +338,7 @@ impl Maker {
     }
 }
 
-fn uuid(rng: &mut Rng) -> String {
+pub(crate) fn uuid(rng: &mut Rng) -> String {
     let (a, b) = (rng.u64(..), rng.u64(..));
     format!(
         "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
@@ -346,7 +350,7 @@ fn uuid(rng: &mut Rng) -> String {
     )
 }
 
-fn id(rng: &mut Rng, prefix: &str) -> String {
+pub(crate) fn id(rng: &mut Rng, prefix: &str) -> String {
     let mut id = prefix.to_owned();
     id.extend((0..22).map(|_| rng.alphanumeric()));
     id

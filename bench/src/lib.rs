@@ -1,9 +1,13 @@
-//! What the benchmark measures, and over what. The two programs, `bench` and `count`, only differ
-//! in what they measure: time, or allocations.
+//! What the benchmarks measure, and over what. The programs `bench` and `count` read lines in place
+//! and only differ in what they measure: time, or allocations. `endtoend` lets whole programs talk
+//! to an agent.
 
 pub mod corpus;
+pub mod meter;
 pub mod options;
+pub mod peers;
 pub mod subjects;
+pub mod turn;
 
 pub use options::Options;
 pub use subjects::{SUBJECTS, Subject};

@@ -1,7 +1,65 @@
 //! Be the agent: serve the other end of the wire that hosts of Claude Code speak.
 //!
+//! Implement [`Agent`], and any host can drive it: the official SDKs, editors, and the `duologue` crate.
+//!
+//! ```no_run
+//! use duologue_agent::{Agent, Turn, TurnResult};
+//! use serde_json::json;
+//!
+//! struct Parrot;
+//!
+//! impl Agent for Parrot {
+//!     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+//!         turn.say(turn.text()).await?;
+//!         let done = turn.use_tool("Bash", json!({ "command": "touch seen.txt" })).await?;
+//!         turn.say(if done.is_error() { "not allowed" } else { "noted" }).await
+//!     }
+//! }
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> std::process::ExitCode {
+//!     duologue_agent::serve_stdio(Parrot).await
+//! }
+//! ```
+//!
+//! - [`serve`], [`serve_stdio`]: over any pipe, or stdin and stdout.
+//! - [`Turn`], [`Subagent`]: what an agent says, by its [`Voice`]; [`Session`]: the rest of the wire.
+//! - [`Options`], [`Dialect`], [`Fault`]: how it is said, in old forms too, and what goes wrong on purpose.
 //! - [`tools`]: Bash, Read, Write, Edit, Glob, Grep…, really executed.
+//! - [`sessions`]: conversations on disk.
+//! - [`settings`]: settings files and command hooks.
 //! - [`permission`]: who may do what: rules, modes, and what is not asked.
 
+mod path;
 pub mod permission;
+pub mod sessions;
+pub mod settings;
 pub mod tools;
+
+mod agent;
+mod clock;
+mod core;
+mod fault;
+mod hooks;
+mod mcp;
+mod options;
+mod requests;
+mod serve;
+mod session;
+mod spent;
+mod subagent;
+mod turn;
+mod voice;
+
+pub use agent::{Agent, Answer, ApiFailure, RequestHandler, TurnError, TurnResult};
+pub use fault::{Fault, UnknownFault};
+pub use hooks::HookRun;
+pub use options::{Dialect, Info, Options, VERSION};
+pub use serve::{Exit, serve, serve_stdio};
+pub use session::{AskError, Kept, Session};
+pub use subagent::{Subagent, Task};
+pub use turn::Turn;
+pub use voice::{PlanVerdict, ToolCall, ToolOutput, ToolUse, Voice};
+
+/// The wire's types.
+pub use duologue_protocol as protocol;

@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use duologue_protocol::Direction;
 
-/// See, check and describe the conversation that Claude Code holds over stdin and stdout.
+use crate::session_args::SessionArgs;
+
+/// Hold, see, check and describe the conversation that Claude Code holds over stdin and stdout.
 ///
 /// That conversation ("the wire") is one JSON object per line, called stream-json. A tape is a
 /// recording of it, both directions.
@@ -17,13 +20,26 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+// Attributes, since a doc comment here would take the place of the long help there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Is every line understood? Counts, unknown types and fields, malformed lines, broken rules
+    #[command(
+        about = "One prompt and what comes of it: text on stdout, what the agent does on stderr"
+    )]
+    Run(Box<Run>),
+    #[command(about = "Talk to an agent in the terminal")]
+    Chat(Box<Chat>),
+    #[command(about = "Is Claude Code there, does it answer, and what is to be mended?")]
+    Doctor(Doctor),
+    #[command(
+        about = "Is every line understood? Counts, unknown types and fields, malformed lines, broken rules"
+    )]
     Check(Check),
-    /// What happened? A timeline of a conversation, for people, programs or a browser
+    #[command(
+        about = "What happened? A timeline of a conversation, for people, programs or a browser"
+    )]
     Inspect(Inspect),
-    /// Print the JSON Schema of the wire
+    #[command(about = "Print the JSON Schema of the wire")]
     Schema(Schema),
     /// Run an agent unchanged, and write a tape of all it hears and says
     Record(Record),
@@ -36,6 +52,94 @@ pub(crate) enum Command {
     /// Start a program that dies with us; what `record` does
     #[command(hide = true)]
     Start(Start),
+}
+
+/// One prompt and what comes of it.
+///
+/// The answer goes to stdout as it is written; tool calls, warnings and the bill go to stderr. Nobody
+/// is asked anything: what needs permission is denied, unless --allowed-tools, --permission-mode or
+/// --yes say otherwise.
+///
+/// Ctrl-C interrupts the turn and lets it settle; once more ends everything at once.
+///
+/// Exit codes:
+///   0    the turn succeeded, or whoever read stdout had enough
+///   1    the agent failed, or took longer than --timeout
+///   2    the command line is wrong
+///   3    the turn failed because a tool was not allowed
+///   4    the budget is used up
+///   5    there is no agent
+///   130  interrupted
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Run {
+    /// What is asked; - for stdin, which is also read if there is no prompt and no terminal
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    /// A file with the prompt, or with what follows it; - for stdin
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// What goes to stdout
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+
+    /// With stream-json: texts as they are being written, too
+    #[arg(long, alias = "include-partial-messages")]
+    pub(crate) partial_messages: bool,
+
+    /// A JSON Schema that the answer must fit; the value goes to stdout
+    #[arg(long, value_name = "FILE|JSON", alias = "json-schema")]
+    pub(crate) schema: Option<String>,
+
+    /// How long it may take: 90, 90s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Allow whatever the agent asks for. Rules that forbid something still count
+    #[arg(long, short, help_heading = "Permissions")]
+    pub(crate) yes: bool,
+
+    /// Only warnings and errors on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// The answer
+    Text,
+    /// The agent's result line, byte for byte
+    Json,
+    /// All lines of the agent, byte for byte
+    StreamJson,
+}
+
+/// Is Claude Code there, does it answer, and what is to be mended?
+///
+/// Starts the agent and shakes hands with it. No prompt is sent, and no network is used.
+///
+/// Exit codes: 0 if all is well, 1 if something is broken, 2 if the command line is wrong, 5 if there
+/// is no agent.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Doctor {
+    /// The agent's program, with its first arguments: "node cli.js", or once for each word. Without
+    /// it, Claude Code is looked for on the PATH and in the usual places
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
+    pub(crate) agent: Vec<String>,
+
+    /// Print one JSON object instead of a report
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// How long the agent may take to answer: 30, 30s, 1m
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    pub(crate) timeout: Duration,
 }
 
 /// Is every line understood?
@@ -110,6 +214,28 @@ pub(crate) struct Inspect {
     /// Which way the lines of a plain capture go
     #[arg(long, value_enum, default_value_t = Way::ToHost)]
     pub(crate) direction: Way,
+}
+
+/// Talk to an agent in the terminal.
+///
+/// What it may do is asked with menus: once, from now on, or no, with a reason. Ctrl-C interrupts a
+/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt, and
+/// what nobody can be asked for is refused.
+///
+/// Exit codes: 0, or 1 if the agent failed or, without a terminal, a turn did.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// The first thing to say
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    /// Show what the model thinks
+    #[arg(long)]
+    pub(crate) thinking: bool,
 }
 
 /// Print the JSON Schema of the wire.
@@ -320,6 +446,42 @@ impl From<Way> for Direction {
         match way {
             Way::ToHost => Self::ToHost,
             Way::ToAgent => Self::ToAgent,
+        }
+    }
+}
+
+/// A span of time: a number of seconds, or one with a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("the units are ms, s, m and h".to_owned()),
+    };
+    let number: f64 = number.trim().parse().map_err(|_| "that is no number".to_owned())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn spans_of_time_have_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "m", "-1", "1d", "nan", "1e300h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The exit codes, all of them.
 
+use duologue::{Error, find};
+
 /// Everything is as it should be.
 pub(crate) const OK: u8 = 0;
 
@@ -12,5 +14,33 @@ pub(crate) const DIFFERENT: u8 = 1;
 /// `replay`: the other end does something else than on the tape.
 pub(crate) const MISMATCH: u8 = 3;
 
+/// `run`, `chat`: the agent failed. `doctor`: something is broken.
+pub(crate) const FAILED: u8 = 1;
+
 /// The command line is wrong, or a file could not be read.
 pub(crate) const UNREADABLE: u8 = 2;
+
+/// `run`: the turn failed because a tool was not allowed.
+pub(crate) const DENIED: u8 = 3;
+
+/// `run`: the budget is used up.
+pub(crate) const OVER_BUDGET: u8 = 4;
+
+/// There is no agent.
+pub(crate) const NO_AGENT: u8 = 5;
+
+/// Interrupted by the person, as shells count it: 128 and SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What an error of a command means.
+pub(crate) fn of(error: &anyhow::Error) -> u8 {
+    if error.is::<find::NotFound>() {
+        return NO_AGENT;
+    }
+    match error.downcast_ref() {
+        None | Some(Error::Launch(_) | Error::Prompt(_)) => UNREADABLE,
+        Some(Error::NotFound(_)) => NO_AGENT,
+        Some(Error::OverBudget { .. }) => OVER_BUDGET,
+        Some(_) => FAILED,
+    }
+}

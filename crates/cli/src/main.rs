@@ -1,12 +1,16 @@
 //! The `duologue` command. Only composition: what it does lives in the libraries.
 
+mod agent;
 mod args;
 mod commands;
 mod exit;
 mod input;
 mod install;
+mod runtime;
+mod session_args;
 mod signal;
 mod visible;
+mod words;
 
 use std::io;
 use std::process::ExitCode;
@@ -26,6 +30,9 @@ fn main() -> ExitCode {
         }
     };
     let result = match &args.command {
+        Command::Chat(chat) => commands::chat::run(chat),
+        Command::Run(run) => commands::run::run(run),
+        Command::Doctor(doctor) => commands::doctor::run(doctor),
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),
@@ -40,7 +47,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
         Err(error) => {
             report(&error);
-            ExitCode::from(exit::UNREADABLE)
+            ExitCode::from(exit::of(&error))
         }
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use duologue_protocol::control::Success;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
 use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::inbox::{Deliver, Inbox, InboxError, Item, inbox};
@@ -30,6 +32,14 @@ const ASKS: usize = 1024;
 
 /// How many lines may wait for the writer beside those the machine holds.
 const WRITES: usize = 16;
+
+/// How long an agent that has closed its stdin may be silent. It will not hear what was to be said to
+/// it; but it may say the rest of what it has to say.
+const DEAF: Duration = Duration::from_secs(2);
+
+/// How long the agent is not read for the sake of a consumer that reads, but not so fast. It keeps
+/// what a flood needs small. A consumer that takes longer is not waited for.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The host's end of a conversation over these two ends of a pipe.
 ///
@@ -67,6 +77,7 @@ where
             counted: Vec::new(),
             closing: None,
             tap: options.tap,
+            read_on: false,
         },
         commands: from_handles,
     };
@@ -96,6 +107,8 @@ struct State {
     /// The host wants stdin closed.
     closing: Option<Close>,
     tap: Option<Tap>,
+    /// The agent is dead: nobody needs to be held up.
+    read_on: bool,
 }
 
 impl<R, W> Driver<R, W>
@@ -108,11 +121,14 @@ where
         let Self { mut reader, writer, mut state, mut commands } = self;
         let (writes, to_write) = mpsc::channel(WRITES);
         let mut writes = Some(writes);
-        let writer = tokio::spawn(write(writer, to_write));
+        // The writer ends with this, also if it is stuck: an agent need not read.
+        let _writer = Aborted(tokio::spawn(write(writer, to_write)).abort_handle());
         let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
+        let mut patience = None;
         let mut stdin_gone = false;
+        let mut deaf: Option<Instant> = None;
         loop {
             outgoing = outgoing.or_else(|| state.machine.poll_transmit());
             let close = match state.closing {
@@ -125,14 +141,19 @@ where
                 writes = None;
             }
             let deadline = state.machine.poll_timeout().map(|at| state.started + at);
-            let paused = state.deliver.is_full() && !state.machine.awaits_replies();
-            // Every branch may be dropped while it waits: `read`, `reserve`, `recv`, `notified` and
+            let may_pause = !state.machine.awaits_replies() && !state.read_on;
+            let full = may_pause && state.deliver.is_full();
+            let ahead = may_pause && !full && state.deliver.is_ahead();
+            let paused = full || ahead;
+            patience = if ahead { patience.or(Some(Instant::now() + PATIENCE)) } else { None };
+            // Every branch may be dropped while it waits: `read`, `reserve`, `recv`, `closed`, `notified` and
             // `sleep_until` keep nothing of their own.
             tokio::select! {
                 read = reader.read(&mut chunk), if !paused => {
                     match read {
                         Ok(0) => break,
                         Ok(count) => {
+                            deaf = deaf.map(|_| Instant::now() + DEAF);
                             state.take(chunk.get(..count).unwrap_or_default());
                             if count == chunk.len() && count < LARGE_CHUNK {
                                 chunk = vec![0; count * 2];
@@ -156,16 +177,22 @@ where
                     }
                 },
                 permit = reserve(writes.as_ref()), if outgoing.is_some() => {
-                    match (permit, outgoing.take()) {
-                        (Some(permit), Some(line)) => {
-                            state.sent(&line);
-                            permit.send(line);
-                        }
-                        // The agent reads no more: what is left cannot be said.
-                        _ => stdin_gone = true,
+                    // If it is closed, what is left cannot be said.
+                    if let (Some(permit), Some(line)) = (permit, outgoing.take()) {
+                        state.sent(&line);
+                        permit.send(line);
                     }
                 }
+                () = closed(writes.as_ref()), if !stdin_gone => {
+                    deaf = Some(Instant::now() + DEAF);
+                    stdin_gone = true;
+                }
                 () = state.deliver.drained(), if paused => {}
+                () = sleep_until(deaf), if deaf.is_some() && !paused => {
+                    state.standing.send_modify(|standing| standing.deaf = true);
+                    break;
+                }
+                () = sleep_until(patience), if ahead => state.deliver.wait_no_more(),
                 () = sleep_until(deadline), if deadline.is_some() => {
                     state.machine.handle_timeout(state.started.elapsed());
                 }
@@ -174,14 +201,28 @@ where
             state.stand(outgoing.is_some(), false);
         }
         state.end();
-        drop(writes);
-        // The writer ends when its pipe does; if the agent never reads, that is the caller's to end.
-        writer.abort();
+    }
+}
+
+/// A task that ends with this.
+struct Aborted(AbortHandle);
+
+impl Drop for Aborted {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
 async fn reserve(writes: Option<&mpsc::Sender<String>>) -> Option<mpsc::Permit<'_, String>> {
     writes?.reserve().await.ok()
+}
+
+/// Waits until the agent reads no more.
+async fn closed(writes: Option<&mpsc::Sender<String>>) {
+    match writes {
+        Some(writes) => writes.closed().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn sleep_until(deadline: Option<Instant>) {
@@ -263,6 +304,7 @@ impl State {
                     self.machine.withdraw(&id);
                 }
             }
+            Command::ReadOn => self.read_on = true,
             // To wait is never sooner than not to wait.
             Command::Close(close) => {
                 if self.closing != Some(Close::Now) {

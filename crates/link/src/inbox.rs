@@ -13,6 +13,10 @@ use crate::spill::Spill;
 /// What one line costs beside its bytes.
 const OVERHEAD: usize = 96;
 
+/// How much may wait for a consumer that reads before the agent is read on: enough for both to work
+/// at once, and little beside what a program needs anyway.
+const AHEAD: usize = 256 * 1024;
+
 /// How many lines come back from the temporary file at a time.
 const BATCH: usize = 256;
 
@@ -96,6 +100,10 @@ struct State {
     queue: VecDeque<Entry>,
     /// The bytes in the queue and in the batch that the consumer has taken.
     bytes: usize,
+    /// The bytes in the queue alone.
+    waiting: usize,
+    /// The consumer has come for more since it was last waited for in vain.
+    reading: bool,
     spill: Spill,
     ended: bool,
     failed: bool,
@@ -176,6 +184,8 @@ impl Inbox {
             }
         }
         state.bytes = state.queue.iter().flatten().map(cost).sum();
+        state.waiting = 0;
+        state.reading = true;
         std::mem::swap(&mut state.queue, &mut self.batch);
         drop(state);
         self.shared.drained.notify_one();
@@ -202,6 +212,7 @@ impl Deliver {
         let fits = state.bytes + cost <= self.budget && state.spill.is_empty();
         if fits || self.overflow == Overflow::Pause {
             state.bytes += cost;
+            state.waiting += cost;
             state.queue.push_back(Ok(item));
             return;
         }
@@ -237,6 +248,17 @@ impl Deliver {
     /// Whether the agent should not be read for now.
     pub(crate) fn is_full(&self) -> bool {
         self.overflow == Overflow::Pause && self.shared.lock().bytes > self.budget
+    }
+
+    /// Whether the consumer reads, and has enough to read for now.
+    pub(crate) fn is_ahead(&self) -> bool {
+        let state = self.shared.lock();
+        state.reading && state.waiting > AHEAD
+    }
+
+    /// The consumer was waited for in vain: it is not, until it comes again.
+    pub(crate) fn wait_no_more(&self) {
+        self.shared.lock().reading = false;
     }
 
     /// Waits until something was read.

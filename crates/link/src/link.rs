@@ -21,6 +21,8 @@ pub(crate) enum Command {
     /// Whoever waited for the answer to a request waits no more.
     Abandoned,
     Close(Close),
+    /// The agent is dead: what it wrote is read whatever the consumer does.
+    ReadOn,
 }
 
 /// When the agent's stdin is closed.
@@ -42,6 +44,11 @@ pub struct Link {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) standing: watch::Receiver<Standing>,
 }
+
+type Reply = oneshot::Receiver<Result<Box<Success>, Failure>>;
+
+/// How much longer than its limit a request may take that the driver has not seen.
+const SLACK: Duration = Duration::from_secs(1);
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -134,6 +141,15 @@ impl Link {
         self.tell(Command::Close(Close::WhenIdle)).await
     }
 
+    /// Says that the agent is dead. What it wrote is read to the end from now on, also where the
+    /// consumer is waited for otherwise: it is no more than a pipe holds.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn read_on(&self) -> Result<(), RequestError> {
+        self.tell(Command::ReadOn).await
+    }
+
     /// How the conversation stands, and word when it changes.
     pub fn standing(&self) -> watch::Receiver<Standing> {
         self.standing.clone()
@@ -145,7 +161,21 @@ impl Link {
         timeout: Option<Duration>,
     ) -> Result<Box<Success>, RequestError> {
         let (reply, replied) = oneshot::channel();
-        self.tell(Command::Request(request, timeout, reply)).await?;
+        let exchange = async {
+            self.tell(Command::Request(request, timeout, reply)).await?;
+            self.replied(replied).await
+        };
+        match timeout {
+            None => exchange.await,
+            // The driver sees to the limit, unless an agent that does not read holds it up.
+            Some(most) => match tokio::time::timeout(most.saturating_add(SLACK), exchange).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(Failure::TimedOut.into()),
+            },
+        }
+    }
+
+    async fn replied(&self, replied: Reply) -> Result<Box<Success>, RequestError> {
         let mut waiting = Waiting { commands: &self.commands, replied: Some(replied) };
         let Some(replied) = &mut waiting.replied else { return Err(Failure::Ended.into()) };
         let outcome = replied.await;
@@ -161,7 +191,7 @@ impl Link {
 /// Tells the driver if nobody waits any more.
 struct Waiting<'l> {
     commands: &'l mpsc::Sender<Command>,
-    replied: Option<oneshot::Receiver<Result<Box<Success>, Failure>>>,
+    replied: Option<Reply>,
 }
 
 impl Drop for Waiting<'_> {

@@ -22,6 +22,8 @@ pub struct Standing {
     pub session_id: Option<SessionId>,
     /// When the agent last wrote something. A change of this alone wakes nobody.
     pub heard: Instant,
+    /// The agent has closed its stdin and said nothing more: that is why the conversation has ended.
+    pub deaf: bool,
     /// The agent's stdout has ended.
     pub ended: bool,
 }
@@ -36,6 +38,7 @@ impl Standing {
             results: 0,
             session_id: None,
             heard: Instant::now(),
+            deaf: false,
             ended: false,
         }
     }

@@ -1,4 +1,8 @@
-//! What stands behind an agent: scenarios, and a scripted Messages API for the real Claude Code.
+//! What stands behind an agent: models that answer, scenarios, and a scripted Messages API for the real Claude Code.
+//!
+//! A [`Model`] answers a [`Request`] with events of the Messages API, piece by piece. It is a scenario
+//! ([`ScriptedModel`]), an API ([`MessagesModel`]), or nothing that thinks ([`OfflineModel`]). [`Retrying`] asks again,
+//! [`Folded`] puts the message together, [`Prices`] say what it cost.
 //!
 //! A [`Scenario`] says what the model answers. A [`Script`] plays it: each [`Request`] gets the next reply. A [`Server`]
 //! is that script as a Messages API on loopback, so that the real `claude` plays it without a network, a key or a bill.
@@ -40,18 +44,35 @@
 //! a reply of the script; [`Purpose`] says which they are. All this was tried with Claude Code 2.0.77, 2.1.52, 2.1.197 and
 //! 2.1.325.
 
+mod error;
+mod folded;
 mod message;
+mod messages;
+mod model;
+mod offline;
+mod pace;
+mod price;
 mod purpose;
 mod request;
+mod retry;
 mod scenario;
 mod script;
+mod scripted;
 mod server;
 
+pub use error::{ApiFailure, ModelError};
+pub use folded::Folded;
 pub use message::{Event, Message};
+pub use messages::{MessagesModel, MessagesModelBuilder};
+pub use model::{Answering, Model, Part, Teller};
+pub use offline::OfflineModel;
+pub use price::{Price, Prices, PricesError, Tokens};
 pub use purpose::Purpose;
 pub use request::{BadRequest, Request};
+pub use retry::{Retry, Retrying};
 pub use scenario::{
     ApiError, Block, Chunk, Reply, Scenario, ScenarioError, Times, Usage, When, Who, schema,
 };
 pub use script::{Answer, Mismatch, Script, Unfinished};
+pub use scripted::ScriptedModel;
 pub use server::{Exchange, Server, StartError, Unplayed};

@@ -1,7 +1,11 @@
 //! A reply in the form of the Messages API.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
+use crate::purpose::Purpose;
 use crate::scenario::{ApiError, Block, Reply};
 use crate::script::Answer;
 
@@ -24,6 +28,7 @@ use crate::script::Answer;
 pub struct Message<'a> {
     answer: &'a Answer,
     number: u64,
+    word: &'a str,
 }
 
 /// One event of a message that is streamed.
@@ -31,9 +36,36 @@ pub struct Message<'a> {
 #[non_exhaustive]
 pub struct Event {
     /// Its type.
-    pub name: &'static str,
-    /// Its JSON.
+    pub name: Cow<'static, str>,
+    /// Its JSON, as it came.
     pub data: String,
+}
+
+impl Event {
+    /// An event of this type, with this JSON.
+    #[must_use]
+    pub fn new(name: impl Into<Cow<'static, str>>, data: impl Into<String>) -> Self {
+        Self { name: name.into(), data: data.into() }
+    }
+
+    /// Its JSON, read. Null if it is none.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.data).unwrap_or_default()
+    }
+
+    /// The events of a message that says only this.
+    #[must_use]
+    pub fn of_text(model: &str, text: &str) -> Vec<Self> {
+        let answer = Answer {
+            purpose: Purpose::Main,
+            agent: Purpose::Main.as_str().to_owned(),
+            index: None,
+            reply: Arc::new(Reply::text(text)),
+            model: model.to_owned(),
+        };
+        Message::new(&answer, 1).events()
+    }
 }
 
 /// Tokens in, where the scenario says nothing.
@@ -43,7 +75,14 @@ impl<'a> Message<'a> {
     /// The message of an answer. Ids are made of the number, so that a script is played with the same ids each time.
     #[must_use]
     pub fn new(answer: &'a Answer, number: u64) -> Self {
-        Self { answer, number }
+        Self { answer, number, word: "script" }
+    }
+
+    /// Puts this word into its ids, in place of `script`.
+    #[must_use]
+    pub fn word(mut self, word: &'a str) -> Self {
+        self.word = word;
+        self
     }
 
     /// The message as a whole.
@@ -90,7 +129,7 @@ impl<'a> Message<'a> {
     /// A message without its content.
     fn frame(&self, usage: Value) -> Value {
         json!({
-            "id": format!("msg_script_{:04}", self.number),
+            "id": format!("msg_{}_{:04}", self.word, self.number),
             "type": "message",
             "role": "assistant",
             "model": self.answer.model,
@@ -167,7 +206,7 @@ impl<'a> Message<'a> {
     }
 
     fn tool_id(&self, index: usize, id: &Option<String>) -> String {
-        id.clone().unwrap_or_else(|| format!("toolu_script_{:04}_{index}", self.number))
+        id.clone().unwrap_or_else(|| format!("toolu_{}_{:04}_{index}", self.word, self.number))
     }
 
     fn stop_reason(&self) -> &str {
@@ -200,7 +239,7 @@ impl<'a> Message<'a> {
 
 #[expect(clippy::needless_pass_by_value, reason = "callers write json!(…) in the call")]
 fn event(name: &'static str, data: Value) -> Event {
-    Event { name, data: data.to_string() }
+    Event::new(name, data.to_string())
 }
 
 impl ApiError {

@@ -1,11 +1,13 @@
 //! What a model is asked.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::purpose::Purpose;
 use crate::scenario::{When, Who};
 
-/// A request to the Messages API: its body, and the headers that say who asks.
+/// A request to the Messages API: its body, and the headers that say who asks. It is cheap to clone.
 ///
 /// ```
 /// use duologue_model::{Purpose, Request};
@@ -21,8 +23,10 @@ use crate::scenario::{When, Who};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Request {
-    body: Value,
+    body: Arc<Value>,
     headers: Vec<(String, String)>,
+    agent: Option<String>,
+    purpose: Option<Purpose>,
 }
 
 /// Why something is no request to the Messages API.
@@ -51,7 +55,9 @@ impl Request {
             Some(list) if list.is_empty() => {
                 Err(BadRequest("messages: at least one message is required".to_owned()))
             }
-            Some(_) => Ok(Self { body, headers: Vec::new() }),
+            Some(_) => {
+                Ok(Self { body: Arc::new(body), headers: Vec::new(), agent: None, purpose: None })
+            }
         }
     }
 
@@ -66,6 +72,26 @@ impl Request {
             .map(|(name, value)| (name.into().to_ascii_lowercase(), value.into()))
             .collect();
         self
+    }
+
+    /// Says which agent asks, by the name that a scenario has for it.
+    #[must_use]
+    pub fn with_agent(mut self, name: impl Into<String>) -> Self {
+        self.agent = Some(name.into());
+        self
+    }
+
+    /// Says what it is for. Otherwise [`Request::purpose`] has to guess, as it does for the real CLI.
+    #[must_use]
+    pub fn with_purpose(mut self, purpose: Purpose) -> Self {
+        self.purpose = Some(purpose);
+        self
+    }
+
+    /// The agent that asks, if it was said.
+    #[must_use]
+    pub fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
     }
 
     /// Its body.
@@ -132,7 +158,7 @@ impl Request {
     /// What it is for.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
-        Purpose::of(self)
+        self.purpose.unwrap_or_else(|| Purpose::of(self))
     }
 
     /// How many messages there are.
@@ -167,7 +193,7 @@ impl Request {
         said.any(|text| text.contains(part)) || results(messages).any(|text| text.contains(part))
     }
 
-    fn messages(&self) -> &[Value] {
+    pub(crate) fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
@@ -184,12 +210,12 @@ fn holds(condition: &Option<String>, check: impl Fn(&str) -> bool) -> bool {
     condition.as_deref().is_none_or(check)
 }
 
-fn is_assistant(message: &Value) -> bool {
+pub(crate) fn is_assistant(message: &Value) -> bool {
     message["role"] == "assistant"
 }
 
 /// The texts of a content, which is a text or a list of blocks.
-fn texts(content: &Value) -> Vec<&str> {
+pub(crate) fn texts(content: &Value) -> Vec<&str> {
     match content {
         Value::String(text) => vec![text],
         Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
@@ -206,7 +232,7 @@ fn results(messages: &[Value]) -> impl Iterator<Item = String> {
         .map(|block| texts(&block["content"]).join("\n"))
 }
 
-fn said(messages: &[Value]) -> String {
+pub(crate) fn said(messages: &[Value]) -> String {
     let mut said = Vec::new();
     for message in messages.iter().filter(|message| message["role"] == "user") {
         for text in texts(&message["content"]) {

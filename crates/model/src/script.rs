@@ -122,7 +122,10 @@ impl Script {
         if !purpose.is_conversation() {
             return purpose.as_str();
         }
-        let named = self.scenario.agents.iter().find(|(_, who)| request.is_from(who));
+        let agents = &self.scenario.agents;
+        // An agent of this process says who it is; the real CLI has to be recognised.
+        let said = request.agent().and_then(|agent| agents.get_key_value(agent));
+        let named = said.or_else(|| agents.iter().find(|(_, who)| request.is_from(who)));
         named.map_or(purpose.as_str(), |(name, _)| name)
     }
 

@@ -223,7 +223,15 @@ impl HostLink {
                 }
                 Route::Conversation
             }
-            Ok("assistant" | "user") if self.watch_tools || self.legacy.is_some() => {
+            Ok("user") if self.activity.minds_replays() && !self.reads_calls() => {
+                if let Ok(head) = line.head()
+                    && let Some(uuid) = head.uuid
+                {
+                    self.activity.replayed(&uuid);
+                }
+                Route::Conversation
+            }
+            Ok("assistant" | "user") if self.reads_calls() => {
                 if let Decoded::Known(message) = line.to_host() {
                     self.activity.saw(&message);
                     self.ask_by_call(&message);
@@ -232,6 +240,11 @@ impl HostLink {
             }
             _ => Route::Conversation,
         }
+    }
+
+    /// Whether tool calls and their results are followed.
+    fn reads_calls(&self) -> bool {
+        self.watch_tools || self.legacy.is_some()
     }
 
     fn ask_by_call(&mut self, message: &ToHost) {

@@ -40,10 +40,11 @@
 //! | [`legacy`] | forms that only the oldest descriptions have |
 //! | [`launch`] | how an agent is started: options as data |
 //! | [`transcript`] | what happened, each thing once: lines folded into events |
-//! | [`host_link`] | the host's end of the wire, as a machine without I/O |
+//! | [`host_link`], [`agent_link`] | the two ends of the wire, as machines without I/O |
 //! | [`rules`] | which moves are legal: a checker for whole conversations |
 //! | [`schema`] | all of it as JSON Schema |
 
+pub mod agent_link;
 pub mod content;
 pub mod control;
 pub mod hook;

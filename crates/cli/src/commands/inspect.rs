@@ -5,7 +5,6 @@ mod html;
 mod json;
 mod summary;
 mod timeline;
-mod words;
 
 use std::io::Read;
 use std::path::Path;

@@ -1,8 +1,22 @@
+#[cfg(unix)]
+mod chat;
+#[cfg(unix)]
+mod chat_terminal;
 mod check;
 mod command;
 mod diff;
+#[cfg(unix)]
+mod doctor;
 mod inspect;
+#[cfg(unix)]
+mod play;
+#[cfg(unix)]
 mod record;
 mod redact;
+#[cfg(unix)]
 mod replay;
+#[cfg(unix)]
+mod run;
+#[cfg(unix)]
+mod run_ends;
 mod schema;

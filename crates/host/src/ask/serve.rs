@@ -45,11 +45,12 @@ impl LeftOpen {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            if let Some(ask) = self.take(id) {
-                return Some(ask);
-            }
+            // What was withdrawn may still stand here for a moment.
             if !link.is_open(id.clone()).await {
                 return None;
+            }
+            if let Some(ask) = self.take(id) {
+                return Some(ask);
             }
             changed.await;
         }

@@ -18,7 +18,7 @@ use crate::prompt::{IntoPrompt, PromptError, validate};
 use super::builder::SessionBuilder;
 use super::control::Control;
 use super::hub::Wants;
-use super::inner::{Inner, Live, Phase, Stop, lock};
+use super::inner::{Inner, Live, Stop, lock};
 use super::interrupt::{self, InterruptReceipt};
 use super::turn::{Events, Message, Messages, Turn};
 
@@ -349,6 +349,7 @@ impl Session {
     pub async fn kill(self) {
         *lock(&self.inner.stop) = Some(Stop::Close);
         self.inner.closing.store(true, Ordering::Relaxed);
+        self.inner.kill_starting();
         let Some(live) = self.inner.live_now() else { return };
         match &live.process {
             Some(process) => {
@@ -364,9 +365,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.inner.closing.store(true, Ordering::Relaxed);
-        if let Phase::Live(live) = &*self.inner.phase.borrow() {
-            live.kill();
-        }
+        self.inner.kill();
     }
 }

@@ -94,6 +94,8 @@ pub(crate) struct Hub {
     seats: Vec<Seat>,
     seated: u64,
     limbo: VecDeque<(Event, usize)>,
+    /// Who gets the event at hand: kept, as there are many events.
+    recipients: Vec<usize>,
     budget: usize,
     over: Option<Result<(), Error>>,
     pub(crate) spent_usd: f64,
@@ -108,6 +110,7 @@ impl Hub {
             seats: Vec::new(),
             seated: 0,
             limbo: VecDeque::new(),
+            recipients: Vec::new(),
             budget,
             over: None,
             spent_usd: 0.0,
@@ -127,9 +130,9 @@ impl Hub {
 
     /// A run has ended. What it wrote before is still read first.
     pub(crate) fn end_run(&mut self, number: u64, ending: Ending) {
-        match self.runs.iter_mut().find(|run| run.number == number) {
+        // If it was never there, what those before it wrote is still read first.
+        match self.runs.iter_mut().rev().find(|run| run.number <= number) {
             Some(run) => run.ending = Some(ending),
-            // It was never there: nothing of it is to be read.
             None => self.apply(number, ending),
         }
     }
@@ -217,8 +220,14 @@ impl Hub {
                 self.route(event.into(), 0);
             }
             Err(error) => {
+                let for_good = !matches!(error, InboxError::Read(_));
+                let error = Error::from(error);
                 for seat in self.seats.iter_mut().filter(|seat| seat.over.is_none()) {
-                    seat.over = Some(Err(error.clone().into()));
+                    seat.over = Some(Err(error.clone()));
+                }
+                // Nothing more will be told of any turn, also to those who ask later.
+                if for_good {
+                    self.over = Some(Err(error));
                 }
             }
         }
@@ -277,7 +286,7 @@ impl Hub {
         self.attribute(&event);
         let turn = event.turn();
         let uuid = prompt_of(&event).cloned();
-        let mut recipients = Vec::new();
+        let mut recipients = std::mem::take(&mut self.recipients);
         let mut waiting = false;
         for (at, seat) in self.seats.iter().enumerate().filter(|(_, seat)| seat.over.is_none()) {
             match &seat.wants {
@@ -303,11 +312,12 @@ impl Hub {
             self.limbo.push_back((event.clone(), size));
         }
         let last = recipients.pop();
-        for at in recipients {
+        for at in recipients.drain(..) {
             if let Some(seat) = self.seats.get_mut(at) {
                 seat.push(Parcel::Event(event.clone()), size);
             }
         }
+        self.recipients = recipients;
         self.settle(&event);
         if let Some(seat) = last.and_then(|at| self.seats.get_mut(at)) {
             seat.push(Parcel::Event(event), size);

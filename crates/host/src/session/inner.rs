@@ -81,6 +81,8 @@ pub(crate) struct Inner {
     /// Something came, for whoever waits.
     pub(crate) changed: Arc<Notify>,
     pub(crate) phase: watch::Sender<Phase>,
+    /// A run that has begun and has not shaken hands yet.
+    starting: Mutex<Option<Live>>,
     /// The last run that has ended, and why.
     pub(crate) ended: watch::Sender<(u64, Option<Error>)>,
     /// Held while a run goes live or ends, so that both know of each other.
@@ -118,6 +120,7 @@ impl Inner {
             hub,
             changed: Arc::new(Notify::new()),
             phase: watch::Sender::new(Phase::Starting),
+            starting: Mutex::new(None),
             ended: watch::Sender::new((0, None)),
             transition: Mutex::new(()),
             stop: Mutex::new(None),
@@ -156,6 +159,35 @@ impl Inner {
             Ok(Phase::Live(live)) => Ok(live.clone()),
             Ok(Phase::Over(error)) => Err(error.clone()),
             _ => Err(Error::Closed),
+        }
+    }
+
+    /// A run has begun. If nobody wants it any more, it ends at once.
+    pub(crate) fn begins(&self, live: &Live) {
+        *lock(&self.starting) = Some(live.clone());
+        if self.is_closing() {
+            self.kill_starting();
+        }
+    }
+
+    /// The run that has begun goes live.
+    pub(crate) fn has_begun(&self) {
+        lock(&self.starting).take();
+    }
+
+    /// Ends the run that has begun and is not live, if there is one. Needs no runtime.
+    pub(crate) fn kill_starting(&self) {
+        if let Some(live) = lock(&self.starting).take() {
+            live.kill();
+        }
+    }
+
+    /// Ends what runs, for good. Needs no runtime.
+    pub(crate) fn kill(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        self.kill_starting();
+        if let Phase::Live(live) = &*self.phase.borrow() {
+            live.kill();
         }
     }
 
@@ -241,6 +273,11 @@ impl Inner {
         if live.link.standing().borrow().results > 0 {
             self.respawns.store(0, Ordering::Relaxed);
         }
+        self.has_respawns_left()
+    }
+
+    /// Whether the agent may be started once more.
+    pub(crate) fn has_respawns_left(&self) -> bool {
         self.respawns.load(Ordering::Relaxed) < self.config.respawn.times
     }
 

@@ -71,13 +71,24 @@ fn go_live(inner: &Inner, live: Live) -> Result<(), Error> {
         live.kill();
         return Err(Error::Closed);
     }
+    inner.has_begun();
     inner.phase.send_replace(Phase::Live(live));
     Ok(())
+}
+
+/// Ends a run that does not go live: it did not shake hands, or whoever started it has given up.
+struct Beginning<'i>(&'i Inner);
+
+impl Drop for Beginning<'_> {
+    fn drop(&mut self) {
+        self.0.kill_starting();
+    }
 }
 
 async fn over_pipe(inner: &Arc<Inner>, launch: &Launch, pipe: Pipe) -> Result<(), Error> {
     let plan = launch.plan(inner.version.as_ref())?;
     let (live, driver) = attach(inner, 1, pipe.reader, pipe.writer, None);
+    let _beginning = Beginning(inner);
     tokio::spawn(supervise(Arc::clone(inner), live.clone(), None, driver));
     shake_hands(inner, &live, &plan).await?;
     go_live(inner, live)
@@ -106,11 +117,9 @@ async fn spawn(inner: &Arc<Inner>, launch: &Launch, number: u64) -> Result<(), E
         inner.notice(unguarded.to_owned());
     }
     let (live, driver) = attach(inner, number, stdout, stdin, Some(&process));
+    let _beginning = Beginning(inner);
     tokio::spawn(supervise(Arc::clone(inner), live.clone(), Some(process), driver));
-    if let Err(error) = shake_hands(inner, &live, &plan).await {
-        live.kill();
-        return Err(error);
-    }
+    shake_hands(inner, &live, &plan).await?;
     go_live(inner, live)
 }
 
@@ -164,6 +173,7 @@ where
     if config.watchdog.watches() {
         tokio::spawn(watchdog::watch(Arc::clone(inner), live.clone()));
     }
+    inner.begins(&live);
     (live, driver)
 }
 
@@ -230,7 +240,11 @@ async fn supervise(
                     process.end(inner.config.ladder).await;
                 }
                 _ = process.exited() => {
-                    if tokio::time::timeout(LAST_WORDS, &mut driver).await.is_err() {
+                    let last_words = async {
+                        let _ = live.link.read_on().await;
+                        let _ = (&mut driver).await;
+                    };
+                    if tokio::time::timeout(LAST_WORDS, last_words).await.is_err() {
                         // Somebody who has left the group holds the pipe.
                         driver.abort();
                         let _ = driver.await;
@@ -248,12 +262,15 @@ async fn supervise(
     let closed = inner.is_closing() || matches!(stop, Some(Stop::Close));
     if let Some(Stop::Stuck(why)) = &stop {
         gone.reason = Some(why.clone());
+    } else if live.link.standing().borrow().deaf {
+        gone.reason = Some("it has closed its stdin".to_owned());
     }
     let error = Error::Gone(Arc::new(gone));
     let transition = lock(&inner.transition);
     let was_live = matches!(&*inner.phase.borrow(), Phase::Live(live) if live.number == number);
     let again = was_live && !closed && (aborted || inner.may_respawn(&live));
-    let resend = again && inner.config.respawn.resend && !aborted;
+    // What becomes of a run that never went live, and of its prompts, is decided by who started it.
+    let resend = (again || !was_live) && inner.config.respawn.resend && !aborted;
     // If it never went live, whoever starts it decides what becomes of the session.
     let last = match (was_live && !again, closed) {
         (true, true) => Some(Ok(())),
@@ -289,21 +306,32 @@ async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
     if let Some(session) = session {
         launch = launch.conversation(Conversation::resume(session));
     }
-    let tries = inner.respawned();
-    tokio::time::sleep(BACK_OFF * 2_u32.saturating_pow(tries.min(6))).await;
-    let number = before.number + 1;
-    if resend {
-        lock(&inner.hub).move_turns(number);
-    }
-    if let Err(error) = spawn(&inner, &launch, number).await {
-        inner.phase.send_replace(Phase::Over(error.clone()));
-        let last = Some(Err(error.clone()));
-        let ending = Ending { error, interrupted: false, resend: false, last };
-        lock(&inner.hub).end_run(number, ending);
-        inner.changed.notify_waiters();
-        return;
-    }
-    if resend {
-        inner.resend_prompts().await;
-    }
+    let mut number = before.number;
+    let error = loop {
+        number += 1;
+        let tries = inner.respawned();
+        tokio::time::sleep(BACK_OFF * 2_u32.saturating_pow(tries.min(6))).await;
+        if inner.is_closing() {
+            break Error::Closed;
+        }
+        if resend {
+            lock(&inner.hub).move_turns(number);
+        }
+        match spawn(&inner, &launch, number).await {
+            Ok(()) => {
+                if resend {
+                    inner.resend_prompts().await;
+                }
+                return;
+            }
+            // It has died before it went live: it may be tried again as if it had died later.
+            Err(Error::Gone(_)) if inner.has_respawns_left() => {}
+            Err(error) => break error,
+        }
+    };
+    inner.phase.send_replace(Phase::Over(error.clone()));
+    let last = Some(Err(error.clone()));
+    let ending = Ending { error, interrupted: false, resend: false, last };
+    lock(&inner.hub).end_run(number, ending);
+    inner.changed.notify_waiters();
 }

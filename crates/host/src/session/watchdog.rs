@@ -92,7 +92,8 @@ pub(crate) async fn watch(inner: Arc<Inner>, live: Live) {
                 interrupt(&inner, &live, Some(why)).await.ok();
                 clocks = Clocks::new(Instant::now());
                 // Once interrupted, it has the time that an interrupt may take.
-                tokio::time::sleep(inner.config.settle).await;
+                let ended = stands.wait_for(|standing| standing.ended);
+                let _ = tokio::time::timeout(inner.config.settle, ended).await;
             }
         }
     }

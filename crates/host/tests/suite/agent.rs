@@ -13,19 +13,58 @@ pub(crate) struct Agent {
 
 /// A session and the agent it speaks to, which has shaken hands.
 pub(crate) async fn pair(builder: SessionBuilder) -> (Session, Agent) {
-    let (host, agent) = tokio::io::duplex(64 * 1024);
-    let (reader, writer) = tokio::io::split(agent);
-    let mut agent = Agent { lines: BufReader::new(reader).lines(), writer };
+    let (mut agent, host) = ends(64 * 1024);
     let (reader, writer) = tokio::io::split(host);
     let session = tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
     (session, agent)
 }
 
+/// An agent, and the host's end of the pipe between them.
+pub(crate) fn ends(pipe: usize) -> (Agent, DuplexStream) {
+    let (host, agent) = tokio::io::duplex(pipe);
+    let (reader, writer) = tokio::io::split(agent);
+    (Agent { lines: BufReader::new(reader).lines(), writer }, host)
+}
+
+/// How many tasks there are.
+pub(crate) fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+/// Waits until there are no more tasks than there were.
+pub(crate) async fn assert_no_task_left(before: usize) {
+    let few = async {
+        while tasks() > before {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    };
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(30), few).await;
+    assert!(waited.is_ok(), "{} tasks instead of {before}", tasks());
+}
+
 impl Agent {
-    async fn shake_hands(&mut self) {
+    pub(crate) async fn shake_hands(&mut self) {
         let request = self.read().await;
         assert_eq!(request["request"]["subtype"], "initialize");
         self.reply(&request, json!({ "claude_code_version": "2.1.325", "commands": [] })).await;
+    }
+
+    /// Bytes that need be no line.
+    pub(crate) async fn raw(&mut self, bytes: &[u8]) {
+        self.writer.write_all(bytes).await.unwrap();
+    }
+
+    /// Says nothing more; it may still listen.
+    pub(crate) async fn hang_up(&mut self) {
+        self.writer.shutdown().await.unwrap();
+    }
+
+    /// Answers a request that is expected next.
+    pub(crate) async fn serve(&mut self, subtype: &str, payload: Value) -> Value {
+        let request = self.read().await;
+        assert_eq!(request["request"]["subtype"], subtype, "{request}");
+        self.reply(&request, payload).await;
+        request
     }
 
     /// The next line of the host.

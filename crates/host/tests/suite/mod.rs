@@ -1,3 +1,6 @@
 mod agent;
 mod asks;
+mod closing;
 mod conversation;
+mod ends;
+mod orderings;

@@ -1,6 +1,9 @@
 //! A consumer that does not read.
 
-use duologue_link::{InboxError, Options, Overflow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use duologue_link::{InboxError, Options, Overflow, Taken};
 use duologue_protocol::control::Interrupt;
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
@@ -61,6 +64,47 @@ async fn reading_pauses_until_the_consumer_has_caught_up() {
     }
     drop(flooding.await.unwrap());
     assert!(host.inbox.next().await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agent_is_not_read_far_ahead_of_a_consumer_that_reads() {
+    let (mut host, mut agent) = pair(Options::default());
+    let written = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&written);
+    let sent = 20_000;
+    let flooding = tokio::spawn(async move {
+        for number in 0..sent {
+            let text = format!("{number} {}", "x".repeat(number % 1_000));
+            let line = json!({ "type": "streamlined_text", "text": text });
+            agent.write(&line).await;
+            counted.fetch_add(line.to_string().len(), Ordering::Relaxed);
+        }
+    });
+    let (mut read, mut most) = (0, 0);
+    while let Some(item) = host.inbox.next().await.unwrap() {
+        // What is written and not read. Time stands still while there is anything to do.
+        most = most.max(written.load(Ordering::Relaxed) - read);
+        read += item.line.raw().len();
+    }
+    flooding.await.unwrap();
+    assert!(read > 10_000_000, "{read}");
+    assert!(most < 1_000_000, "{most} bytes were ahead of the consumer");
+}
+
+#[tokio::test]
+async fn a_consumer_that_stops_reading_does_not_hold_the_agent_up() {
+    let (mut host, mut agent) = pair(Options::default());
+    flood(&mut agent, 1).await;
+    assert_eq!(number(&host.inbox.next().await.unwrap().unwrap().line), 0);
+    assert!(matches!(host.inbox.try_next(), Ok(Taken::Nothing)));
+    flood(&mut agent, 20_000).await;
+    drop(agent);
+    let mut next = 0;
+    while let Some(item) = host.inbox.next().await.unwrap() {
+        assert_eq!(number(&item.line), next);
+        next += 1;
+    }
+    assert_eq!(next, 20_000);
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Shared, body};
 use crate::message::{Event, Message};
+use crate::pace::Paced;
 use crate::request::{BadRequest, Request};
 use crate::scenario::{ApiError, Reply};
 
@@ -54,12 +55,15 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
     let mut response = match &reply.error {
         Some(failure) if reply.say.is_empty() || !is_stream => error(failure),
         _ if is_stream => {
-            let events = message.events().into_iter().map(written).collect();
-            response("text/event-stream", body::paced(events, reply, &shared))
+            let events: Vec<Bytes> = message.events().into_iter().map(written).collect();
+            response("text/event-stream", body::paced(Paced::new(events, reply), &shared))
         }
         _ => {
             let whole = Bytes::from(message.to_json().to_string());
-            response("application/json", body::paced(vec![whole], &whole_reply(reply), &shared))
+            response(
+                "application/json",
+                body::paced(Paced::new(vec![whole], &whole_reply(reply)), &shared),
+            )
         }
     };
     let request_id = HeaderValue::try_from(format!("req_script_{number:04}"));

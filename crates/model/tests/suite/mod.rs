@@ -1,7 +1,12 @@
+mod asking;
 mod client;
+mod folded;
+mod messages;
+mod offline;
 mod purpose;
 mod scenario;
 mod schema;
 mod script;
+mod scripted;
 mod server;
 mod stream;

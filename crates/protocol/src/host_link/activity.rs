@@ -13,6 +13,9 @@ use crate::to_host::ToHost;
 pub(super) struct Activity {
     /// Prompts that no result has named yet, in order. Those without a name are empty.
     prompts: VecDeque<String>,
+    /// How many of them, from the first on, were repeated by the agent: the next result answers those,
+    /// if it names none.
+    taken: usize,
     /// Turns that have begun and have no result.
     turns: usize,
     /// Sub-agents and workflows in the background, by their task. A command in the background does
@@ -28,6 +31,18 @@ pub(super) struct Activity {
 impl Activity {
     pub(super) fn prompted(&mut self, uuid: Option<&str>) {
         self.prompts.push_back(uuid.unwrap_or_default().to_owned());
+    }
+
+    /// Whether it matters which prompts the agent repeats: one alone needs no telling.
+    pub(super) fn minds_replays(&self) -> bool {
+        self.prompts.len() > 1
+    }
+
+    /// The agent repeats a prompt: it has taken this one, and those before it.
+    pub(super) fn replayed(&mut self, uuid: &str) {
+        if let Some(at) = self.prompts.iter().position(|prompt| prompt == uuid) {
+            self.taken = self.taken.max(at + 1);
+        }
     }
 
     pub(super) fn saw(&mut self, message: &ToHost) {
@@ -63,6 +78,9 @@ impl Activity {
                 }
             }
             ToHost::User(line) => {
+                if let Some(uuid) = line.uuid.as_str() {
+                    self.replayed(uuid);
+                }
                 let message = line.message.value();
                 let blocks = message.and_then(|message| message.content.value());
                 for block in blocks.iter().flat_map(|content| content.blocks()) {
@@ -125,13 +143,16 @@ impl Activity {
         let named: Vec<&str> =
             named.chain(result.user_message_uuids.items()).map(|uuid| uuid.as_str()).collect();
         if named.is_empty() {
-            // The wire is silent: a turn that somebody asked for answers the oldest prompt.
+            // The wire is silent: a turn that somebody asked for answers what was repeated, or else the
+            // oldest prompt.
             if result.origin.value().is_none() {
-                self.prompts.pop_front();
+                let answered = self.taken.max(1).min(self.prompts.len());
+                self.prompts.drain(..answered);
             }
         } else {
             self.prompts.retain(|prompt| !named.contains(&prompt.as_str()));
         }
+        self.taken = 0;
     }
 
     pub(super) fn ended(&mut self) {

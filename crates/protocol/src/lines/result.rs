@@ -159,7 +159,9 @@ impl TurnResult {
         if let Some(status) = self.api_error_status.value() {
             return Some(format!("the API answered with status {status}"));
         }
-        self.subtype.as_str().map(str::to_owned)
+        // `success` would be the worst word of all.
+        let subtype = self.subtype.as_str().filter(|subtype| *subtype != "success");
+        subtype.or(self.terminal_reason.as_str()).map(str::to_owned)
     }
 }
 

@@ -358,10 +358,12 @@ impl Transcript {
     fn command_lifecycle(&mut self, line: &CommandLifecycle) {
         let Some(uuid) = line.command_uuid.value() else { return };
         match line.state.value() {
-            Some(CommandState::Queued) if self.prompts.sent(Some(uuid), None) => {
-                self.out(None).emit(PromptQueued::new().uuid(uuid.clone()));
+            Some(CommandState::Queued) => {
+                if self.prompts.sent(Some(uuid), None) {
+                    self.out(None).emit(PromptQueued::new().uuid(uuid.clone()));
+                }
+                self.prompts.told(uuid);
             }
-            Some(CommandState::Queued) => {}
             Some(CommandState::Started | CommandState::Completed) => {
                 self.take_prompts(std::iter::once(uuid));
             }

@@ -24,6 +24,8 @@ pub(super) struct Prompts {
 pub(super) struct Prompt {
     pub(super) uuid: Option<Uuid>,
     pub(super) text: Option<Text>,
+    /// The agent has said that it waits: so it will say when it is taken.
+    told: bool,
 }
 
 impl Prompts {
@@ -38,7 +40,7 @@ impl Prompts {
         if self.waiting.len() == MOST_WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Prompt { uuid: uuid.cloned(), text });
+        self.waiting.push_back(Prompt { uuid: uuid.cloned(), text, told: false });
         true
     }
 
@@ -50,12 +52,21 @@ impl Prompts {
         self.known.note(uuid.as_str());
         let at = self.waiting.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid));
         let found = at.and_then(|at| self.waiting.remove(at));
-        Some(found.unwrap_or_else(|| Prompt { uuid: Some(uuid.clone()), text: None }))
+        Some(found.unwrap_or_else(|| Prompt { uuid: Some(uuid.clone()), text: None, told: false }))
     }
 
-    /// The prompt that has waited longest is settled now.
+    /// The agent says that this prompt waits.
+    pub(super) fn told(&mut self, uuid: &Uuid) {
+        let waits = |prompt: &&mut Prompt| prompt.uuid.as_ref() == Some(uuid);
+        if let Some(prompt) = self.waiting.iter_mut().find(waits) {
+            prompt.told = true;
+        }
+    }
+
+    /// The prompt that has waited longest is settled now, of those of which the agent tells nothing.
     pub(super) fn settle_oldest(&mut self) -> Option<Prompt> {
-        let prompt = self.waiting.pop_front()?;
+        let at = self.waiting.iter().position(|prompt| !prompt.told)?;
+        let prompt = self.waiting.remove(at)?;
         if let Some(uuid) = &prompt.uuid {
             self.settled.note(uuid.as_str());
         }

@@ -1,42 +1,49 @@
 //! [`Seen`]: which uuids have been seen lately.
 
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hash as _, Hasher};
 
-/// How many uuids are remembered. A line that is repeated is repeated soon, if at all.
+/// How many uuids are remembered at least; at most twice as many. A line that is repeated is repeated
+/// soon, if at all.
 const REMEMBERED: usize = 4096;
 
+type Set = HashSet<u128, BuildHasherDefault<Folded>>;
+
 /// A set of the latest uuids, of bounded size.
+///
+/// When the latest are enough, they become the earlier ones, and those are forgotten together: every
+/// line of a conversation comes by here, and to forget one for each would cost as much again.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    set: HashSet<u128, BuildHasherDefault<Folded>>,
-    order: VecDeque<u128>,
+    latest: Set,
+    earlier: Set,
 }
 
 impl Seen {
     /// Notes a uuid; tells whether it was new.
     pub(crate) fn note(&mut self, uuid: &str) -> bool {
         let key = key(uuid);
-        if !self.set.insert(key) {
+        if self.earlier.contains(&key) || !self.latest.insert(key) {
             return false;
         }
-        self.order.push_back(key);
-        if self.order.len() > REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.set.remove(&oldest);
+        if self.latest.len() == REMEMBERED {
+            std::mem::swap(&mut self.latest, &mut self.earlier);
+            self.latest.clear();
         }
         true
     }
 
     /// The same uuid would be new again.
     pub(super) fn forget(&mut self, uuid: &str) {
-        self.set.remove(&key(uuid));
+        let key = key(uuid);
+        self.latest.remove(&key);
+        self.earlier.remove(&key);
     }
 
     pub(super) fn contains(&self, uuid: &str) -> bool {
-        self.set.contains(&key(uuid))
+        let key = key(uuid);
+        self.latest.contains(&key) || self.earlier.contains(&key)
     }
 }
 
@@ -53,27 +60,35 @@ fn key(text: &str) -> u128 {
 }
 
 fn parse(text: &str) -> Option<u128> {
-    if text.len() != 36 {
-        return None;
-    }
+    let bytes: &[u8; 36] = text.as_bytes().try_into().ok()?;
     let mut value = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    let mut wrong = 0;
+    for (at, &byte) in bytes.iter().enumerate() {
         if matches!(at, 8 | 13 | 18 | 23) {
-            if byte != b'-' {
-                return None;
-            }
+            wrong |= byte ^ b'-';
             continue;
         }
-        // Upper case would be another spelling of the same number, but another text.
-        let digit = match byte {
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            _ => return None,
-        };
-        value = value << 4 | u128::from(digit);
+        let digit = DIGITS[usize::from(byte)];
+        wrong |= digit & NO_DIGIT;
+        value = value << 4 | u128::from(digit & 0xf);
     }
-    Some(value)
+    (wrong == 0).then_some(value)
 }
+
+/// A byte that is no digit.
+const NO_DIGIT: u8 = 0x80;
+
+/// The value of each digit. Upper case would be another spelling of the same number, but another
+/// text.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+};
 
 /// A quick hash for keys that are nearly random already.
 #[derive(Debug, Default)]
@@ -96,5 +111,41 @@ impl Hasher for Folded {
         // Uuids that only count up must not fall into one place: every bit reaches every other.
         let mixed = (halves.0 ^ halves.1.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uuid(number: usize) -> String {
+        format!("{number:08x}-0000-4000-8000-{number:012x}")
+    }
+
+    #[test]
+    fn the_latest_are_remembered_and_memory_is_bounded() {
+        let mut seen = Seen::default();
+        for number in 0..10 * REMEMBERED {
+            assert!(seen.note(&uuid(number)));
+            assert!(!seen.note(&uuid(number.saturating_sub(REMEMBERED - 1))));
+            assert!(seen.latest.len() + seen.earlier.len() <= 2 * REMEMBERED);
+        }
+        assert!(!seen.contains(&uuid(0)));
+        seen.forget(&uuid(10 * REMEMBERED - 1));
+        assert!(seen.note(&uuid(10 * REMEMBERED - 1)));
+    }
+
+    #[test]
+    fn only_a_uuid_is_read_as_a_number() {
+        let good = "0123abcd-ef01-4234-8567-89abcdef0123";
+        assert_eq!(parse(good), Some(0x0123_abcd_ef01_4234_8567_89ab_cdef_0123));
+        for at in 0..good.len() {
+            for wrong in ["g", "A", "/", ":"] {
+                let mut text = good.to_owned();
+                text.replace_range(at..=at, wrong);
+                assert_eq!(parse(&text), None, "{text}");
+            }
+        }
+        assert_eq!(parse(&good[1..]), None);
     }
 }

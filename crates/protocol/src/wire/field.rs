@@ -1,5 +1,7 @@
 //! [`Field`]: absent, null, or a value.
 
+use core::fmt;
+
 use crate::json::{Fault, Number, Parser, Writer};
 use crate::text::Text;
 
@@ -106,6 +108,16 @@ impl<T> Field<Vec<T>> {
     /// The elements; none if the field is absent or null.
     pub fn items(&self) -> &[T] {
         self.value().map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Shows the value; nothing, if there is none.
+impl<T: fmt::Display> fmt::Display for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -292,6 +292,32 @@ fn merged_prompts_are_settled_by_one_result() {
     assert!(link.may_close());
 }
 
+/// 2.1.197 does not say which prompts a result answers; it repeats those that it takes.
+#[test]
+fn repeated_prompts_are_settled_by_a_result_that_names_none() {
+    let replay = |uuid: &str| {
+        let message = json!({ "role": "user", "content": "hi" });
+        line(&json!({ "type": "user", "message": message, "uuid": uuid, "isReplay": true }))
+    };
+    let mut link = HostLink::new();
+    link.prompt(&Prompt::text("hi").uuid("u1"));
+    link.handle_line(&init());
+    link.handle_line(&replay("u1"));
+    for uuid in ["u2", "u3", "u4"] {
+        link.prompt(&Prompt::text("hi").uuid(uuid));
+    }
+    sent(&mut link);
+    link.handle_line(&result(&[]));
+    link.handle_line(&replay("u2"));
+    link.handle_line(&init());
+    link.handle_line(&replay("u3"));
+    link.handle_line(&result(&[]));
+    assert!(!link.may_close(), "the fourth waits");
+    link.handle_line(&init());
+    link.handle_line(&result(&[]));
+    assert!(link.may_close());
+}
+
 /// The recorded hosts were served well by the CLI: a machine that hears the same lines and says the
 /// same answers ends with nothing open.
 #[test]

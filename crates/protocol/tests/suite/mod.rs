@@ -1,3 +1,6 @@
+mod agent_link;
+mod agent_link_lenient;
+mod agent_link_orders;
 mod constructors;
 mod conversations;
 mod events;

@@ -21,11 +21,13 @@
 //! ```
 
 mod agent;
+mod program;
 mod script;
 mod stage;
 mod step;
 
 pub use agent::play;
+pub use program::program;
 pub use script::Script;
 pub use stage::{Stage, Start};
 pub use step::{Answer, Kind, Step};

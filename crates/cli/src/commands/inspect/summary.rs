@@ -5,7 +5,7 @@ use std::io::Write;
 use duologue_protocol::transcript::{Outcome, TurnFinished};
 use owo_colors::OwoColorize as _;
 
-use super::words::{count, dollars, span, tokens_in};
+use crate::words::{count, dollars, span, tokens_in};
 
 /// One row for each turn.
 #[derive(Default)]

@@ -12,8 +12,8 @@ use owo_colors::OwoColorize as _;
 
 use super::Printer;
 use super::summary::{Summary, coloured};
-use super::words;
 use crate::visible::visible;
+use crate::words;
 
 /// How wide lines are where nobody looks.
 const WIDTH_OF_A_PIPE: usize = 120;

@@ -6,13 +6,13 @@ use duologue_protocol::transcript::{ToolCall, TurnFinished};
 use duologue_protocol::{Field, Number, RawObject, Text};
 
 /// What a tool call does, in one line.
-pub(super) fn call(call: &ToolCall) -> String {
+pub(crate) fn call(call: &ToolCall) -> String {
     let name = call.name.as_str().unwrap_or("a tool");
     input(name, call.input.value())
 }
 
 /// What a tool would do with this input, in one line.
-pub(super) fn input(name: &str, input: Option<&RawObject>) -> String {
+pub(crate) fn input(name: &str, input: Option<&RawObject>) -> String {
     let Some(input) = input else { return String::new() };
     let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
     match ToolInput::read(name, input) {
@@ -37,7 +37,7 @@ pub(super) fn input(name: &str, input: Option<&RawObject>) -> String {
 }
 
 /// What a tool gave back, as text.
-pub(super) fn content(content: &Field<LazyContent>) -> String {
+pub(crate) fn content(content: &Field<LazyContent>) -> String {
     let Some(content) = content.value() else { return String::new() };
     match content.read() {
         Ok(content) => {
@@ -55,7 +55,7 @@ pub(super) fn content(content: &Field<LazyContent>) -> String {
 }
 
 /// Tokens and money of a turn.
-pub(super) fn bill(turn: &TurnFinished) -> String {
+pub(crate) fn bill(turn: &TurnFinished) -> String {
     let mut parts = Vec::new();
     if let Some(cost) = turn.cost_usd.as_f64() {
         parts.push(dollars(cost));
@@ -69,19 +69,19 @@ pub(super) fn bill(turn: &TurnFinished) -> String {
 }
 
 /// All tokens that were read, from the cache or not.
-pub(super) fn tokens_in(usage: &duologue_protocol::message::Usage) -> u64 {
+pub(crate) fn tokens_in(usage: &duologue_protocol::message::Usage) -> u64 {
     let number = |field: &Field<Number>| field.as_u64().unwrap_or_default();
     number(&usage.input_tokens)
         + number(&usage.cache_read_input_tokens)
         + number(&usage.cache_creation_input_tokens)
 }
 
-pub(super) fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     if amount == 0.0 || amount >= 0.01 { format!("${amount:.2}") } else { format!("${amount:.4}") }
 }
 
 /// A number that is read at a glance: 1234 becomes 1.2k.
-pub(super) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
@@ -90,7 +90,7 @@ pub(super) fn count(number: u64) -> String {
 }
 
 /// A span of time: `0.4s`, `12.3s`, `3m05s`.
-pub(super) fn span(millis: u64) -> String {
+pub(crate) fn span(millis: u64) -> String {
     let (seconds, tenths) = (millis / 1_000, millis % 1_000 / 100);
     if seconds < 100 {
         format!("{seconds}.{tenths}s")

@@ -1,0 +1,62 @@
+//! What a program costs, told by the program itself: its own CPU time (user and system, no child),
+//! the time on the wall since its prompt, and the most memory that was resident. Linux only.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use cpu_time::ProcessTime;
+use serde_json::{Value, json};
+
+/// Where the agent is.
+pub const AGENT: &str = "FLOOD_AGENT";
+/// The file whose lines the agent says in a turn.
+pub const LINES: &str = "FLOOD_LINES";
+/// How often it asks for permission in a turn.
+pub const ASKS: &str = "FLOOD_ASKS";
+/// Where it writes how long each answer took, in nanoseconds.
+pub const TIMES: &str = "FLOOD_TIMES";
+
+/// The path of the agent.
+pub fn agent() -> Result<String> {
+    std::env::var(AGENT).with_context(|| format!("{AGENT} is not set: `endtoend` starts this"))
+}
+
+/// Measures from the prompt on.
+#[derive(Debug)]
+pub struct Meter {
+    start: Instant,
+}
+
+impl Meter {
+    /// The prompt is about to be sent.
+    pub fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// The last message came. Prints what it took.
+    pub fn report(&self, messages: u64) -> Result<()> {
+        let wall = self.start.elapsed();
+        // The whole of it: a program's start is part of what it costs.
+        let cpu = ProcessTime::try_now()?.as_duration();
+        let peak_kb = status("VmHWM")?;
+        println!("{}", cost(messages, wall, cpu, peak_kb));
+        Ok(())
+    }
+}
+
+fn cost(messages: u64, wall: Duration, cpu: Duration, peak_kb: u64) -> Value {
+    json!({
+        "messages": messages,
+        "wall_s": wall.as_secs_f64(),
+        "cpu_s": cpu.as_secs_f64(),
+        "peak_kb": peak_kb,
+    })
+}
+
+/// A field of `/proc/self/status` in kB. (`getrusage` would count what the parent had before `exec`.)
+pub fn status(field: &str) -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").context("no /proc here")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let line = line.with_context(|| format!("no {field}"))?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}

@@ -1,0 +1,207 @@
+//! How an agent is served.
+
+mod args;
+
+use std::time::Duration;
+
+use duologue_protocol::control::{AgentInfo, ModelInfo, SlashCommand};
+use duologue_protocol::permission::PermissionMode;
+use duologue_protocol::{SessionId, Text};
+
+use crate::fault::Fault;
+
+/// The version that agents report unless told otherwise. Hosts look at it to decide what they may ask.
+pub const VERSION: &str = "2.1.325";
+
+/// How an agent is served.
+///
+/// ```
+/// use duologue_agent::{Dialect, Options};
+///
+/// let options = Options::new().partial(true).lenient(true).dialect(Dialect::Seeds);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    pub(crate) info: Info,
+    pub(crate) host_servers: Vec<Text>,
+    pub(crate) prompts: bool,
+    pub(crate) partial: bool,
+    pub(crate) replay: bool,
+    pub(crate) state_events: bool,
+    pub(crate) forward_subagent_text: bool,
+    pub(crate) may_bypass: bool,
+    pub(crate) lenient: bool,
+    pub(crate) dialect: Dialect,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) grace: Duration,
+}
+
+/// What an agent says about itself in `init` and in the handshake.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Info {
+    /// The conversation.
+    pub session_id: Option<SessionId>,
+    /// The version.
+    pub version: Text,
+    /// The model.
+    pub model: Text,
+    /// The working directory.
+    pub cwd: Text,
+    /// The permission mode.
+    pub permission_mode: PermissionMode,
+    /// The tools.
+    pub tools: Vec<Text>,
+    /// The slash commands.
+    pub commands: Vec<SlashCommand>,
+    /// The kinds of sub-agent.
+    pub agents: Vec<AgentInfo>,
+    /// The models.
+    pub models: Vec<ModelInfo>,
+    /// Where the API key comes from.
+    pub api_key_source: Text,
+    /// How answers are styled.
+    pub output_style: Text,
+    /// Where the transcript lies.
+    pub transcript_path: Text,
+}
+
+impl Default for Info {
+    fn default() -> Self {
+        Self {
+            session_id: None,
+            version: Text::from_static(VERSION),
+            model: Text::from_static("duologue"),
+            cwd: Text::from_static("."),
+            permission_mode: PermissionMode::Default,
+            tools: Vec::new(),
+            commands: Vec::new(),
+            agents: Vec::new(),
+            models: Vec::new(),
+            api_key_source: Text::from_static("none"),
+            output_style: Text::from_static("default"),
+            transcript_path: Text::default(),
+        }
+    }
+}
+
+/// The forms in which an agent speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// Those of the real CLI.
+    #[default]
+    Today,
+    /// Those of the oldest descriptions.
+    Seeds,
+    /// The same, with the end of a turn as a `system` line.
+    SeedsSystemResult,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            info: Info::default(),
+            host_servers: Vec::new(),
+            prompts: true,
+            partial: false,
+            replay: false,
+            state_events: false,
+            forward_subagent_text: false,
+            may_bypass: false,
+            lenient: false,
+            dialect: Dialect::Today,
+            fault: None,
+            seed: None,
+            grace: Duration::from_millis(250),
+        }
+    }
+}
+
+/// A setter for a switch.
+macro_rules! switches {
+    ($($(#[doc = $doc:literal])* $name:ident),* $(,)?) => {$(
+        $(#[doc = $doc])*
+        #[must_use]
+        pub const fn $name(mut self, on: bool) -> Self {
+            self.$name = on;
+            self
+        }
+    )*};
+}
+
+impl Options {
+    /// As the real CLI behaves, with a host that answers permission requests.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the agent says about itself.
+    #[must_use]
+    pub fn info(mut self, info: Info) -> Self {
+        self.info = info;
+        self
+    }
+
+    /// The conversation has this name.
+    #[must_use]
+    pub fn session_id(mut self, id: impl Into<SessionId>) -> Self {
+        self.info.session_id = Some(id.into());
+        self
+    }
+
+    switches! {
+        /// Whether the host answers permission requests: `--permission-prompt-tool stdio`. Without it,
+        /// what would be asked is denied.
+        prompts,
+        /// Whether answers are streamed while they are written: `--include-partial-messages`.
+        partial,
+        /// Whether prompts are said again: `--replay-user-messages`.
+        replay,
+        /// Whether the host is told what the session is doing.
+        state_events,
+        /// Whether the host hears what sub-agents in the foreground say.
+        forward_subagent_text,
+        /// Whether the mode `bypassPermissions` may be set.
+        may_bypass,
+        /// Whether every input form of the oldest descriptions works.
+        lenient,
+    }
+
+    /// The host serves an MCP server of this name. Most hosts say so in the handshake.
+    #[must_use]
+    pub fn host_server(mut self, name: impl Into<Text>) -> Self {
+        self.host_servers.push(name.into());
+        self
+    }
+
+    /// The forms in which it speaks.
+    #[must_use]
+    pub const fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Something goes wrong on purpose.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// Where ids come from. The same seed gives the same ids; without one they are random.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// How long an agent may take to notice an interrupt before its turn is dropped.
+    #[must_use]
+    pub const fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+}

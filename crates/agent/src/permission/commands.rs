@@ -1,0 +1,279 @@
+//! Whether a command may run.
+
+use std::path::{Path, PathBuf};
+
+use duologue_protocol::permission::{
+    PermissionBehavior, PermissionDestination, PermissionMode, PermissionUpdate,
+};
+
+use super::pieces::pieces;
+use super::readonly::reads;
+use super::shell::{Joint, Part, Unclear, Word, parse};
+use super::verdict::{accept_edits, allow_folder, allow_rule, deny};
+use super::{Ask, Permissions, Reason, Verdict};
+
+/// Commands that change files, and nothing else, with the options that do not change that.
+const FILE_COMMANDS: [&str; 6] = ["touch", "mkdir", "rm", "rmdir", "mv", "cp"];
+
+/// How many rules are suggested at once.
+const MAX_RULES: usize = 5;
+
+/// What stands in the way of one part of a command line.
+enum Obstacle {
+    /// A file would be changed; by a redirection, or by a command that does nothing else.
+    Change { path: PathBuf, by_redirect: bool },
+    /// A file outside would be read.
+    Outside(PathBuf),
+    /// A path must not be read.
+    Denied(PathBuf),
+    /// Nobody has allowed it.
+    NotAllowed,
+}
+
+impl Permissions {
+    pub(super) fn judge_command(&self, command: &str, cwd: &Path) -> Verdict {
+        let pieces = pieces(command);
+        let about = |behavior: PermissionBehavior| {
+            self.rules_of(behavior, "Bash")
+                .any(|rule| pieces.iter().any(|piece| rule.matches_command(piece, false)))
+        };
+        if about(PermissionBehavior::Deny) {
+            let message = format!("Permission to use Bash with command {command} has been denied.");
+            return deny(message, Reason::Rule);
+        }
+        let parsed = parse(command);
+        let obstacles = parsed.as_ref().map(|parts| self.obstacles(parts, cwd));
+        if let Ok(obstacles) = &obstacles
+            && let Some((_, Obstacle::Denied(path))) = obstacles.first()
+        {
+            let message = format!("Permission to use {} has been denied.", path.display());
+            return deny(message, Reason::Rule);
+        }
+        let must_ask = about(PermissionBehavior::Ask);
+        if !must_ask && self.mode() == PermissionMode::BypassPermissions {
+            return Verdict::Allow(Reason::Mode);
+        }
+        let allowed_whole = self
+            .rules_of(PermissionBehavior::Allow, "Bash")
+            .any(|rule| rule.content.is_none() || rule.matches_command(command, true));
+        if !must_ask && allowed_whole {
+            return Verdict::Allow(Reason::Rule);
+        }
+        let (parts, obstacles) = match (&parsed, obstacles) {
+            (Ok(parts), Ok(obstacles)) => (parts, obstacles),
+            (Err(unclear), _) | (_, Err(unclear)) => return ask_unclear(command, *unclear),
+        };
+        if obstacles.is_empty() && !must_ask {
+            return Verdict::Allow(Reason::SubcommandResults);
+        }
+        self.ask_about(command, parts, &obstacles)
+    }
+
+    /// What stands in the way, part by part; what is denied comes first.
+    fn obstacles<'p>(&self, parts: &'p [Part], cwd: &Path) -> Vec<(&'p Part, Obstacle)> {
+        let mut cwd = cwd.to_path_buf();
+        let mut obstacles = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            for redirect in &part.redirects {
+                let found = self.redirect_obstacle(&redirect.target, redirect.writes, &cwd);
+                obstacles.extend(found.map(|found| (part, found)));
+            }
+            if let Some(folder) = self.entered(parts, index, &cwd) {
+                cwd = folder;
+            } else if let Some(found) = self.obstacle(part, &cwd) {
+                obstacles.push((part, found));
+            }
+        }
+        obstacles.sort_by_key(|(_, obstacle)| !matches!(obstacle, Obstacle::Denied(_)));
+        obstacles
+    }
+
+    /// The folder that a part goes to, if it is an allowed one and all that follows happens there.
+    fn entered(&self, parts: &[Part], index: usize, cwd: &Path) -> Option<PathBuf> {
+        let part = &parts[index];
+        let [name, folder] = part.words.as_slice() else { return None };
+        let plain = !folder.globs && !folder.value.starts_with('-') && !part.assigns;
+        // A repository that somebody prepared can make git run anything.
+        let git = parts.iter().any(|part| part.name() == "git");
+        let joined = part.then.is_none_or(|joint| joint == Joint::And);
+        if name.value != "cd" || !plain || git || !joined || index > 0 {
+            return None;
+        }
+        self.inside(&folder.value, cwd)
+    }
+
+    fn redirect_obstacle(&self, target: &Word, writes: bool, cwd: &Path) -> Option<Obstacle> {
+        if target.globs {
+            return Some(Obstacle::NotAllowed);
+        }
+        if target.value == "/dev/null" {
+            return None;
+        }
+        if writes {
+            self.change_obstacle(&target.value, cwd, true)
+        } else {
+            self.read_obstacle(&target.value, cwd)
+        }
+    }
+
+    fn obstacle(&self, part: &Part, cwd: &Path) -> Option<Obstacle> {
+        let text = part.text();
+        let allowed = || {
+            self.rules_of(PermissionBehavior::Allow, "Bash")
+                .any(|rule| rule.matches_command(&text, false))
+        };
+        if part.assigns {
+            // The variable may change what the command does.
+            return (!allowed()).then_some(Obstacle::NotAllowed);
+        }
+        if let Some(paths) = reads(&part.words) {
+            let found = worst(paths.iter().filter_map(|path| self.read_obstacle(path, cwd)));
+            return found.filter(|found| matches!(found, Obstacle::Denied(_)) || !allowed());
+        }
+        let Some(paths) = file_operands(part) else {
+            return (!allowed()).then_some(Obstacle::NotAllowed);
+        };
+        let found = worst(paths.iter().filter_map(|path| self.change_obstacle(path, cwd, false)));
+        found.filter(|found| matches!(found, Obstacle::Denied(_)) || !allowed())
+    }
+
+    fn read_obstacle(&self, path: &str, cwd: &Path) -> Option<Obstacle> {
+        let judged = self.resolve(path, cwd);
+        if self.forbids_reading(&judged) {
+            return Some(Obstacle::Denied(judged.shown));
+        }
+        (!self.may_read(&judged)).then_some(Obstacle::Outside(judged.shown))
+    }
+
+    fn change_obstacle(&self, path: &str, cwd: &Path, by_redirect: bool) -> Option<Obstacle> {
+        let judged = self.resolve(path, cwd);
+        if self.forbids_changing(&judged) {
+            return Some(Obstacle::Denied(judged.shown));
+        }
+        let accepted = self.mode() == PermissionMode::AcceptEdits
+            && self.is_inside(&judged)
+            && !self.is_root(&judged)
+            && !self.is_delicate(&judged);
+        (!accepted).then_some(Obstacle::Change { path: judged.shown, by_redirect })
+    }
+
+    fn ask_about(&self, command: &str, parts: &[Part], obstacles: &[(&Part, Obstacle)]) -> Verdict {
+        if self.mode() == PermissionMode::Plan {
+            return Verdict::Ask(Box::new(Ask {
+                decision_reason_type: Some(Reason::Mode),
+                message: "Plan mode changes nothing: the command was not run.".to_owned(),
+                ..Ask::default()
+            }));
+        }
+        let mut suggestions = Vec::new();
+        let mut ask =
+            Ask { message: "This command requires approval".to_owned(), ..Ask::default() };
+        let change = obstacles.iter().find_map(|(part, obstacle)| match obstacle {
+            Obstacle::Change { path, by_redirect } => Some((*part, path, *by_redirect)),
+            _ => None,
+        });
+        let outside = obstacles.iter().find_map(|(_, obstacle)| match obstacle {
+            Obstacle::Outside(path) => Some(path),
+            _ => None,
+        });
+        if let Some((part, path, by_redirect)) = change {
+            let content = prefix(part).filter(|_| !by_redirect);
+            suggestions.push(rule(content.unwrap_or_else(|| command.to_owned())));
+            suggestions.push(allow_folder(path.parent().unwrap_or(path)));
+            if !by_redirect && self.mode() == PermissionMode::Default {
+                suggestions.push(accept_edits());
+            }
+            ask.message = self.change_message(part.name(), path);
+            ask.blocked_path = Some(path.clone());
+        } else if let Some(path) = outside {
+            suggestions.push(allow_rule(
+                "Read",
+                Some(&format!("/{}/**", path.parent().unwrap_or(path).display())),
+                PermissionDestination::Session,
+            ));
+            ask.blocked_path = Some(path.clone());
+            ask.decision_reason = Some("Path is outside allowed working directories".to_owned());
+            ask.decision_reason_type = Some(Reason::WorkingDir);
+        } else {
+            let not_allowed = obstacles.iter().map(|(part, _)| *part);
+            for part in not_allowed.take(MAX_RULES) {
+                suggestions.push(rule(prefix(part).unwrap_or_else(|| part.text())));
+            }
+            if parts.len() > 1 {
+                ask.decision_reason_type = Some(Reason::SubcommandResults);
+            } else {
+                ask.decision_reason = Some(ask.message.clone());
+                ask.decision_reason_type = Some(Reason::Other);
+            }
+        }
+        ask.suggestions = Some(suggestions);
+        Verdict::Ask(Box::new(ask))
+    }
+
+    fn change_message(&self, name: &str, path: &Path) -> String {
+        let folders = self.directories();
+        let folders: Vec<String> =
+            folders.iter().map(|folder| format!("'{}'", folder.display())).collect();
+        let folders = folders.join(", ");
+        let path = path.display();
+        format!(
+            "{name} in '{path}' needs approval. The path is inside the working directories for this session ({folders}), and Claude Code asks before a shell command creates, changes or removes files there."
+        )
+    }
+}
+
+/// The obstacle that counts: the first, unless another is a denial.
+fn worst(obstacles: impl Iterator<Item = Obstacle>) -> Option<Obstacle> {
+    obstacles.reduce(|first, next| match (&first, &next) {
+        (Obstacle::Denied(_), _) => first,
+        (_, Obstacle::Denied(_)) => next,
+        _ => first,
+    })
+}
+
+fn ask_unclear(command: &str, unclear: Unclear) -> Verdict {
+    let mut ask = Ask { message: "This command requires approval".to_owned(), ..Ask::default() };
+    match unclear {
+        Unclear::Substitution => ask.decision_reason_type = Some(Reason::SubcommandResults),
+        Unclear::Variable => {
+            let reason = "A variable in this command can't be checked before it runs";
+            ask.suggestions = Some(Vec::new());
+            ask.decision_reason = Some(reason.to_owned());
+            ask.decision_reason_type = Some(Reason::Other);
+        }
+        Unclear::Structure => {
+            ask.suggestions = Some(vec![rule(command.to_owned())]);
+            ask.decision_reason = Some(ask.message.clone());
+            ask.decision_reason_type = Some(Reason::Other);
+        }
+    }
+    Verdict::Ask(Box::new(ask))
+}
+
+/// Suggests to allow a command for good.
+fn rule(content: String) -> PermissionUpdate {
+    allow_rule("Bash", Some(&content), PermissionDestination::LocalSettings)
+}
+
+/// The beginning of a command that a rule may be about: `npm install *`. Only where the second word
+/// looks like a subcommand.
+fn prefix(part: &Part) -> Option<String> {
+    let [name, second, ..] = part.words.as_slice() else { return None };
+    let mut characters = second.raw.chars();
+    let subcommand = characters.next().is_some_and(|c| c.is_ascii_lowercase())
+        && characters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    subcommand.then(|| format!("{} {} *", name.raw, second.raw))
+}
+
+/// The paths that a command that only changes files would change.
+fn file_operands(part: &Part) -> Option<Vec<&str>> {
+    let (name, arguments) = part.words.split_first()?;
+    if !FILE_COMMANDS.contains(&name.value.as_str()) || part.words.iter().any(|word| word.globs) {
+        return None;
+    }
+    let options = ["-r", "-f", "-rf", "-fr", "-R", "-p", "-v", "-n", "-a", "-i", "--"];
+    let values = arguments.iter().map(|word| word.value.as_str());
+    let (given, paths): (Vec<&str>, Vec<&str>) = values.partition(|value| value.starts_with('-'));
+    let known = given.iter().all(|option| options.contains(option));
+    (known && !paths.is_empty()).then_some(paths)
+}

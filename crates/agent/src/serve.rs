@@ -1,0 +1,253 @@
+//! [`serve`]: a conversation over a pipe, from its first line to its exit code.
+
+use std::sync::Arc;
+
+use duologue_protocol::system::System;
+use duologue_protocol::{Frame, LineDecoder};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+
+use crate::agent::{Agent, RequestHandler, TurnError};
+use crate::core::{Begun, Core};
+use crate::fault::{Faulty, Wrote};
+use crate::options::{Dialect, Options};
+use crate::session::Session;
+use crate::turn::Turn;
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// How a conversation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exit {
+    /// What a process should exit with: 1 if the last turn failed, or a line was not survived.
+    pub code: u8,
+    /// What it should say on stderr before.
+    pub message: Option<String>,
+}
+
+/// Serves an agent over these two ends of a pipe, until the host has gone and everything is done.
+///
+/// ```
+/// use duologue_agent::{Agent, Options, Turn, TurnResult, serve};
+/// use tokio::io::AsyncWriteExt;
+///
+/// struct Parrot;
+/// impl Agent for Parrot {
+///     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+///         turn.say(turn.text()).await
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let stdin: &[u8] = br#"{"type":"user","message":{"role":"user","content":"Hi"}}"#;
+/// let exit = serve(Parrot, stdin, tokio::io::sink(), Options::new()).await;
+/// assert_eq!(exit.code, 0);
+/// # Ok(())
+/// # }
+/// ```
+pub async fn serve<A, R, W>(mut agent: A, reader: R, writer: W, options: Options) -> Exit
+where
+    A: Agent,
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let core = Core::new(options);
+    serve_on(&mut agent, &core, reader, writer).await
+}
+
+/// Serves an agent on stdin and stdout, with the options that the host gave on the command line. `-v`
+/// tells the version and does nothing else.
+///
+/// SIGINT ends the turn and then the process, as it does with the real CLI; a lenient agent only ends
+/// the turn.
+pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let options = Options::from_args(args.iter().cloned());
+    if args.iter().any(|arg| matches!(arg.as_str(), "-v" | "--version")) {
+        let version = format!("{} (Claude Code)\n", options.info.version);
+        let _ = std::io::Write::write_all(&mut std::io::stdout(), version.as_bytes());
+        return std::process::ExitCode::SUCCESS;
+    }
+    let is_lenient = options.lenient;
+    let core = Core::new(options);
+    let signals = tokio::spawn({
+        let core = Arc::clone(&core);
+        async move {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if is_lenient {
+                    core.with(|state| state.link.handle_interrupt());
+                } else {
+                    core.leave();
+                }
+            }
+        }
+    });
+    let exit = serve_on(&mut agent, &core, stdin(), tokio::io::stdout()).await;
+    signals.abort();
+    if let Some(message) = exit.message {
+        let _ =
+            std::io::Write::write_all(&mut std::io::stderr(), format!("{message}\n").as_bytes());
+    }
+    std::process::ExitCode::from(exit.code)
+}
+
+/// Stdin, read by a thread of its own: a runtime does not end while one of its threads waits there.
+fn stdin() -> tokio::io::DuplexStream {
+    let (ours, mut theirs) = tokio::io::duplex(CHUNK);
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut chunk = vec![0; CHUNK];
+        while let Ok(count) = std::io::Read::read(&mut stdin, &mut chunk)
+            && count > 0
+        {
+            let bytes = chunk.get(..count).unwrap_or_default();
+            if runtime.block_on(theirs.write_all(bytes)).is_err() {
+                return;
+            }
+        }
+    });
+    ours
+}
+
+async fn serve_on<A, R, W>(agent: &mut A, core: &Arc<Core>, reader: R, writer: W) -> Exit
+where
+    A: Agent,
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let session = Session { core: Arc::clone(core) };
+    agent.start(&session);
+    if core.options.dialect != Dialect::Today {
+        // The oldest descriptions have it at the start of the process.
+        let init = session.init_line();
+        core.with(|state| state.link.say(System::from(Box::new(init))));
+    }
+    let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
+    let (closing, closed) = tokio::sync::oneshot::channel();
+    let mut writing = tokio::spawn(write(writer, Arc::clone(core), closed));
+    let wrote = tokio::select! {
+        () = turns(agent, &session) => None,
+        wrote = &mut writing => Some(wrote),
+    };
+    reading.abort();
+    let wrote = match wrote {
+        Some(wrote) => wrote,
+        None => {
+            // Whoever still holds the session may say more, but the host will not hear it.
+            let _ = closing.send(());
+            writing.await
+        }
+    };
+    if matches!(wrote, Ok(Wrote::Dead)) {
+        return Exit { code: 1, message: None };
+    }
+    let message = core.fatal.borrow().as_ref().map(|fatal| fatal.message.clone());
+    Exit { code: core.exit_code(), message }
+}
+
+/// Hears the host. This never waits for a turn.
+async fn read<R>(mut reader: R, session: Session, handler: Option<RequestHandler>)
+where
+    R: AsyncRead + Unpin,
+{
+    let mut decoder = LineDecoder::new().max_line(usize::MAX);
+    let mut chunk = vec![0; CHUNK];
+    let hear = |frame| {
+        if let Frame::Line(line) = frame {
+            for (key, request) in session.core.hear(&line) {
+                session.answer(key, &request, handler.as_ref());
+            }
+        }
+    };
+    loop {
+        match reader.read(&mut chunk).await {
+            Ok(0) => break,
+            Ok(count) => {
+                let mut bytes = chunk.get(..count).unwrap_or_default();
+                while let Some(frame) = decoder.next(&mut bytes) {
+                    hear(frame);
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    if let Some(frame) = decoder.finish() {
+        hear(frame);
+    }
+    session.core.with(|state| state.link.handle_end());
+}
+
+/// Writes what is said, until the end and no further.
+async fn write<W: AsyncWrite + Unpin>(
+    writer: W,
+    core: Arc<Core>,
+    mut closed: tokio::sync::oneshot::Receiver<()>,
+) -> Wrote {
+    let mut writer = Faulty::new(writer, core.options.fault);
+    if writer.begin().await.is_err() {
+        core.nobody_reads();
+    }
+    let mut is_closing = false;
+    loop {
+        let lines = core.take_lines();
+        if lines.is_empty() && is_closing {
+            writer.end().await;
+            return Wrote::Line;
+        }
+        for line in &lines {
+            match writer.write(line).await {
+                Ok(Wrote::Dead) => return Wrote::Dead,
+                Ok(Wrote::Line) => {}
+                // The host reads no more. The CLI goes on all the same.
+                Err(_) => core.nobody_reads(),
+            }
+        }
+        if !lines.is_empty() {
+            let _ = writer.flush().await;
+            continue;
+        }
+        tokio::select! {
+            () = core.to_write.notified() => {}
+            _ = &mut closed => is_closing = true,
+        }
+    }
+}
+
+async fn turns<A: Agent>(agent: &mut A, session: &Session) {
+    while let Some(begun) = session.core.next_turn().await {
+        let mut fatal = session.core.fatal.subscribe();
+        tokio::select! {
+            () = one_turn(agent, session, begun) => {}
+            // The process ends at once, whatever runs.
+            _ = fatal.wait_for(Option::is_some) => return,
+        }
+    }
+}
+
+async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
+    let mut turn = Turn::new(session, begun);
+    if !turn.begin().await {
+        return;
+    }
+    let outcome = loop {
+        if turn.is_interrupted() {
+            break Err(TurnError::Interrupted);
+        }
+        let voice = turn.voice();
+        let patience = async {
+            voice.interrupted().await;
+            tokio::time::sleep(session.core.options.grace).await;
+        };
+        let outcome = tokio::select! {
+            outcome = agent.turn(&mut turn) => outcome,
+            () = patience => Err(TurnError::Interrupted),
+        };
+        if outcome.is_err() || turn.is_interrupted() || turn.may_stop().await {
+            break outcome;
+        }
+    };
+    turn.finish(outcome).await;
+}

@@ -1,0 +1,195 @@
+//! Writing a conversation down.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+/// The version that entries are marked with: the one whose shapes they have.
+const VERSION: &str = "2.1.325";
+
+/// Writes a conversation down, one entry a line. A line is written at once, so that a reader sees it
+/// whole or not at all.
+#[derive(Debug)]
+pub struct SessionWriter {
+    file: File,
+    id: String,
+    cwd: String,
+    git_branch: String,
+    leaf: Option<String>,
+}
+
+impl SessionWriter {
+    pub(super) fn new(file: File, id: &str, cwd: &Path, leaf: Option<String>) -> Self {
+        Self {
+            file,
+            id: id.to_owned(),
+            cwd: cwd.to_string_lossy().into_owned(),
+            git_branch: git_branch(cwd).unwrap_or_default(),
+            leaf,
+        }
+    }
+
+    /// The id of the conversation.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The last entry.
+    pub fn leaf(&self) -> Option<&str> {
+        self.leaf.as_deref()
+    }
+
+    /// A prompt, or results of tools: the content of a user message, and what the host got of it.
+    /// Returns the entry's UUID.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn user(&mut self, content: &Value, tool_use_result: Option<&Value>) -> io::Result<String> {
+        let message = json!({ "role": "user", "content": content });
+        let result = tool_use_result.map(|result| ("toolUseResult", result.clone()));
+        self.entry("user", vec![("message", message)].into_iter().chain(result).collect())
+    }
+
+    /// A prompt that nobody typed.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn meta(&mut self, content: &Value) -> io::Result<String> {
+        let message = json!({ "role": "user", "content": content });
+        self.entry("user", vec![("isMeta", json!(true)), ("message", message)])
+    }
+
+    /// A message of the model: one block of it, as on the wire.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn assistant(&mut self, message: &Value) -> io::Result<String> {
+        self.entry("assistant", vec![("message", message.clone())])
+    }
+
+    /// The conversation goes on from a summary: nothing before counts any more.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn compacted(&mut self, metadata: &Value, summary: &Value) -> io::Result<String> {
+        let before = self.leaf.take();
+        let fields = vec![
+            ("subtype", json!("compact_boundary")),
+            ("logicalParentUuid", json!(before)),
+            ("content", json!("Conversation compacted")),
+            ("compactMetadata", metadata.clone()),
+        ];
+        self.entry("system", fields)?;
+        let message = json!({ "role": "user", "content": summary });
+        self.entry("user", vec![("isCompactSummary", json!(true)), ("message", message)])
+    }
+
+    /// What was last asked, by which people find a conversation again.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn last_prompt(&mut self, prompt: &str) -> io::Result<()> {
+        let fields = [
+            ("type", json!("last-prompt")),
+            ("lastPrompt", json!(prompt)),
+            ("leafUuid", json!(self.leaf)),
+            ("sessionId", json!(self.id)),
+        ];
+        self.line(&fields)
+    }
+
+    /// A title.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn title(&mut self, title: &str) -> io::Result<()> {
+        let fields = [
+            ("type", json!("custom-title")),
+            ("customTitle", json!(title)),
+            ("sessionId", json!(self.id)),
+        ];
+        self.line(&fields)
+    }
+
+    /// An entry of the chain. It comes after the last.
+    fn entry(&mut self, kind: &str, fields: Vec<(&str, Value)>) -> io::Result<String> {
+        let uuid = uuid::Uuid::new_v4().to_string();
+        let mut all = vec![
+            ("parentUuid", json!(self.leaf)),
+            ("isSidechain", json!(false)),
+            ("type", json!(kind)),
+        ];
+        all.extend(fields);
+        all.extend([
+            ("uuid", json!(uuid)),
+            ("timestamp", json!(timestamp(SystemTime::now()))),
+            ("userType", json!("external")),
+            ("entrypoint", json!("sdk-cli")),
+            ("cwd", json!(self.cwd)),
+            ("sessionId", json!(self.id)),
+            ("version", json!(VERSION)),
+            ("gitBranch", json!(self.git_branch)),
+        ]);
+        self.line(&all)?;
+        self.leaf = Some(uuid.clone());
+        Ok(uuid)
+    }
+
+    /// An entry of another conversation, with the names that it has here.
+    pub(super) fn copied(&mut self, entry: &Value) -> io::Result<()> {
+        self.leaf = entry["uuid"].as_str().map(str::to_owned);
+        let mut text = entry.to_string();
+        text.push('\n');
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// Readers look for some fields by their place: `{"type":"tag"`.
+    fn line(&mut self, fields: &[(&str, Value)]) -> io::Result<()> {
+        let fields: Vec<String> =
+            fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let line = format!("{{{}}}\n", fields.join(","));
+        self.file.write_all(line.as_bytes())
+    }
+}
+
+/// Ends a line that a writer left torn, so that the next stands by itself.
+pub(super) fn end_torn_line(file: &mut File) -> io::Result<()> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    if last != *b"\n" { file.write_all(b"\n") } else { Ok(()) }
+}
+
+/// A time as JavaScript writes it: `2026-11-15T14:48:49.155Z`.
+pub(super) fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Civil from days, after Howard Hinnant: years begin in March.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let millisecond = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
+}
+
+/// The branch that is checked out, as far as it can be told without git.
+fn git_branch(cwd: &Path) -> Option<String> {
+    let head = cwd
+        .ancestors()
+        .find_map(|folder| std::fs::read_to_string(folder.join(".git/HEAD")).ok())?;
+    let head = head.trim();
+    Some(head.strip_prefix("ref: refs/heads/").unwrap_or("HEAD").to_owned())
+}

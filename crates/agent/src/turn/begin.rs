@@ -1,0 +1,149 @@
+//! How a turn begins: hooks, `init`, the replay of its prompts.
+
+use duologue_protocol::hook::{Stop, UserPromptSubmit};
+use duologue_protocol::lines::{ResultSubtype, TurnResult as ResultLine};
+use duologue_protocol::system::{
+    Informational, Init, InitMcpServer, McpStatus, NoticeLevel, Notification, NotificationPriority,
+    PromptSubmitOutcome, System,
+};
+use duologue_protocol::{Field, Text};
+
+use super::Turn;
+use crate::clock;
+use crate::options::Dialect;
+use crate::session::Session;
+use crate::voice::Voice;
+
+impl Turn<'_> {
+    /// Begins. False if a hook does not let it: then it has ended already.
+    pub(crate) async fn begin(&mut self) -> bool {
+        let blocked = self.submit().await;
+        self.introduce().await;
+        if let Some(reason) = blocked {
+            self.end_blocked(&reason).await;
+            return false;
+        }
+        let wants_answer =
+            |prompt: &duologue_protocol::lines::Prompt| prompt.should_query.value() != Some(&false);
+        if !self.start.prompts.is_empty() && !self.start.prompts.iter().any(wants_answer) {
+            self.end_quietly(Text::default()).await;
+            return false;
+        }
+        true
+    }
+
+    /// The hooks that may refuse a prompt hear of it before anything is said.
+    async fn submit(&self) -> Option<Text> {
+        if self.start.origin.is_some() {
+            return None;
+        }
+        let run = self.session().hook(Box::new(UserPromptSubmit::new().prompt(self.text()))).await;
+        self.voice.ledger().context.extend(run.context());
+        run.block()
+    }
+
+    async fn introduce(&self) {
+        let core = &self.voice.session.core;
+        if core.options.dialect == Dialect::Today {
+            core.say(System::from(Box::new(self.voice.session.init_line()))).await;
+        }
+        if core.options.partial {
+            core.say(self.voice.requesting()).await;
+        }
+        core.with(|state| state.link.replay_prompts(Some(clock::timestamp())));
+    }
+
+    async fn end_blocked(&self, reason: &Text) {
+        let prompt = self.text();
+        let content = format!(
+            "UserPromptSubmit operation blocked by hook:\n{reason}\n\nOriginal prompt: {prompt}"
+        );
+        let outcome =
+            PromptSubmitOutcome::new().kind("blocked_by_hook").prompt_kept(false).reason(reason);
+        let line = Informational::new()
+            .content(&content)
+            .level(NoticeLevel::Warning)
+            .prevent_continuation(true)
+            .prompt_submit_outcome(outcome);
+        self.session().inform(line).await;
+        self.end_quietly(content.into()).await;
+    }
+
+    /// Ends a turn in which the model was not asked.
+    pub(crate) async fn end_quietly(&self, text: Text) {
+        let mut result =
+            self.account(ResultLine::new().subtype(ResultSubtype::Success).is_error(false));
+        result = result.result(text).num_turns(0_u64);
+        result.stop_reason = Field::Null;
+        self.conclude(result).await;
+    }
+
+    /// Asks the hooks whether the agent may stop. If not, the prompt is their reason.
+    pub(crate) async fn may_stop(&mut self) -> bool {
+        let said = self.voice.ledger().last_text.clone();
+        let input = Stop::new().stop_hook_active(self.is_continued).last_assistant_message(said);
+        let run = self.session().hook(Box::new(input)).await;
+        let Some(reason) = run.block() else { return true };
+        if self.voice.is_interrupted() {
+            return true;
+        }
+        let feedback = format!("Stop hook feedback:\n{reason}");
+        if self.voice.synthetic_user(&feedback).await.is_err() {
+            return true;
+        }
+        let notice = Notification::new()
+            .key("stop-hook-error")
+            .text("Stop hook error occurred · ctrl+o to see")
+            .priority(NotificationPriority::Immediate)
+            .session_id(self.session().id())
+            .uuid(self.session().new_id());
+        self.session().say_line(System::from(Box::new(notice))).await;
+        self.is_continued = true;
+        self.prompt = feedback.into();
+        false
+    }
+}
+
+impl Session {
+    pub(crate) fn init_line(&self) -> Init {
+        let info = &self.core.options.info;
+        let commands: Vec<Text> =
+            info.commands.iter().filter_map(|command| command.name.value().cloned()).collect();
+        let agents: Vec<Text> =
+            info.agents.iter().filter_map(|agent| agent.name.value().cloned()).collect();
+        let servers: Vec<InitMcpServer> = self
+            .host_servers()
+            .into_iter()
+            .map(|name| InitMcpServer::new().name(name).status(McpStatus::Connected))
+            .collect();
+        let prompts = self.core.with(|state| state.link.turn_prompts());
+        let mut init = Init::new()
+            .cwd(&info.cwd)
+            .session_id(self.id())
+            .tools(info.tools.clone())
+            .mcp_servers(servers)
+            .model(self.model())
+            .permission_mode(self.permission_mode())
+            .slash_commands(commands)
+            .api_key_source(&*info.api_key_source)
+            .claude_code_version(&info.version)
+            .output_style(&info.output_style)
+            .agents(agents)
+            .skills(Vec::new())
+            .plugins(Vec::new())
+            .capabilities(
+                ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"]
+                    .map(Text::from),
+            )
+            .uuid(self.new_id());
+        init.user_message_uuids = Some(prompts).filter(|prompts| !prompts.is_empty()).into();
+        init
+    }
+}
+
+impl Voice {
+    /// The text that the main agent said last.
+    pub fn last_text(&self) -> Text {
+        self.ledger().last_text.clone()
+    }
+}

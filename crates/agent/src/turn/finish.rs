@@ -1,0 +1,207 @@
+//! How a turn ends: the account of it, and the lines of one that was cut short.
+
+use duologue_protocol::content::ContentBlock;
+use duologue_protocol::lines::{
+    Assistant, DeferredToolUse, ResultSubtype, TerminalReason, TurnResult as ResultLine,
+};
+use duologue_protocol::message::{Message, StopReason};
+use duologue_protocol::{Field, Text};
+
+use super::Turn;
+use crate::agent::{ApiFailure, TurnError, TurnResult};
+use crate::clock;
+use crate::core::Stop;
+use crate::spent;
+
+impl Turn<'_> {
+    /// Ends the turn with what came of it.
+    pub(crate) async fn finish(&self, outcome: TurnResult) {
+        let stop = *self.voice.stop.borrow();
+        match (outcome, stop) {
+            (_, Stop::Interrupted { preempted }) => self.interrupted_end(preempted).await,
+            (Err(TurnError::Interrupted), Stop::No) => self.interrupted_end(false).await,
+            (Ok(()), Stop::No) => self.complete(TerminalReason::Completed).await,
+            (Err(TurnError::Stopped), Stop::No) => {
+                self.voice.ledger().last_text = Text::default();
+                self.complete(TerminalReason::HookStopped).await;
+            }
+            (Err(TurnError::Deferred), Stop::No) => {
+                self.voice.ledger().last_text = Text::default();
+                self.complete(TerminalReason::ToolDeferred).await;
+            }
+            (Err(TurnError::Api(failure)), Stop::No) => self.api_failed(&failure).await,
+            (Err(error), Stop::No) => self.failed(&error).await,
+        }
+    }
+
+    async fn complete(&self, reason: TerminalReason) {
+        let why = if self.voice.ledger().open_calls().is_empty() {
+            StopReason::EndTurn
+        } else {
+            StopReason::ToolUse
+        };
+        // Neither can fail: the turn is not interrupted.
+        let _ = self.voice.end_message(why).await;
+        let _ = self.voice.close_open_calls().await;
+        let (text, structured, stop_reason) = {
+            let ledger = self.voice.ledger();
+            (ledger.last_text.clone(), ledger.structured.clone(), ledger.stop_reason.clone())
+        };
+        let mut result =
+            self.account(ResultLine::new().subtype(ResultSubtype::Success).is_error(false));
+        result = result.result(text).terminal_reason(reason);
+        result.structured_output = structured.into();
+        result.stop_reason = stop_reason.into();
+        result.stop_reason = std::mem::take(&mut result.stop_reason).or_null();
+        result.api_error_status = Field::Null;
+        if let Some(call) = self.voice.ledger().deferred.take() {
+            let deferred = DeferredToolUse::new().id(call.id).name(call.name).input(call.input);
+            result = result.deferred_tool_use(deferred).stop_reason(StopReason::ToolDeferred);
+        }
+        let first = self.voice.ledger().first_line;
+        if let Some(first) = first {
+            let first = whole_millis(first);
+            result = result
+                .ttft_ms(first)
+                .ttft_stream_ms(first)
+                .time_to_request_ms(0_u64)
+                .first_content_frame_ms(first);
+        }
+        self.conclude(result).await;
+    }
+
+    /// What was written is kept, open calls are rejected, and the person is said to have stopped it.
+    async fn interrupted_end(&self, preempted: bool) {
+        let rest = self.voice.abort();
+        let calls = self.voice.ledger().open_calls();
+        let in_tools = !calls.is_empty() || self.voice.ledger().is_rejected;
+        for call in &calls {
+            self.voice.rejected_line(call).await;
+        }
+        if !preempted {
+            let marker = if in_tools {
+                "[Request interrupted by user for tool use]"
+            } else {
+                "[Request interrupted by user]"
+            };
+            let line = self.voice.user_line([ContentBlock::text(marker)].into());
+            self.voice.say_user(line).await;
+        }
+        for line in rest {
+            self.session().say_line(line).await;
+        }
+        let reason =
+            if in_tools { TerminalReason::AbortedTools } else { TerminalReason::AbortedStreaming };
+        let stop_reason = in_tools.then_some(StopReason::ToolUse);
+        let result = if preempted {
+            let text = self.voice.last_text();
+            ResultLine::new().subtype(ResultSubtype::Success).is_error(false).result(text)
+        } else {
+            let spelled = stop_reason.as_ref().map_or("null", |reason| reason.as_str());
+            let diagnosis = format!(
+                "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={spelled}"
+            );
+            ResultLine::new()
+                .subtype(ResultSubtype::ErrorDuringExecution)
+                .is_error(true)
+                .errors([Text::from(diagnosis)])
+        };
+        let mut result = self.account(result).terminal_reason(reason);
+        result.stop_reason = stop_reason.into();
+        result.stop_reason = std::mem::take(&mut result.stop_reason).or_null();
+        self.conclude(result).await;
+    }
+
+    /// The API's failure is a message in the model's place, and the end of the turn.
+    async fn api_failed(&self, failure: &ApiFailure) {
+        self.flush_aborted().await;
+        let mut message = Message::new()
+            .id(self.session().new_id())
+            .kind("message")
+            .role("assistant")
+            .model("<synthetic>")
+            .content([ContentBlock::text(&failure.message)])
+            .stop_reason(StopReason::StopSequence)
+            .stop_sequence("")
+            .usage(spent::nothing());
+        message.container = Field::Null;
+        let mut line = Assistant::new()
+            .message(message)
+            .session_id(self.session().id())
+            .uuid(self.session().new_id())
+            .timestamp(clock::timestamp())
+            .error(failure.kind.clone())
+            .is_api_error_message(true);
+        line.parent_tool_use_id = Field::Null;
+        line.api_error_status = failure.status.map(Into::into).into();
+        self.session().say_line(Box::new(line)).await;
+        let mut result = self
+            .account(ResultLine::new().subtype(ResultSubtype::Success).is_error(true))
+            .result(&failure.message)
+            .stop_reason(StopReason::StopSequence)
+            .terminal_reason(TerminalReason::ApiError);
+        result.api_error_status = failure.status.map(Into::into).into();
+        result.api_error_status = std::mem::take(&mut result.api_error_status).or_null();
+        self.conclude(result).await;
+    }
+
+    async fn failed(&self, error: &TurnError) {
+        self.flush_aborted().await;
+        let (subtype, reason) = match error {
+            TurnError::MaxTurns(_) => (ResultSubtype::ErrorMaxTurns, TerminalReason::MaxTurns),
+            TurnError::MaxBudget(_) => {
+                (ResultSubtype::ErrorMaxBudgetUsd, TerminalReason::BudgetExhausted)
+            }
+            _ => (ResultSubtype::ErrorDuringExecution, TerminalReason::ModelError),
+        };
+        let stop_reason = self.voice.ledger().stop_reason.clone();
+        let mut result = self
+            .account(ResultLine::new().subtype(subtype).is_error(true))
+            .errors([Text::from(error.to_string())])
+            .terminal_reason(reason);
+        result.stop_reason = stop_reason.into();
+        result.stop_reason = std::mem::take(&mut result.stop_reason).or_null();
+        self.conclude(result).await;
+    }
+
+    async fn flush_aborted(&self) {
+        for line in self.voice.abort() {
+            self.session().say_line(line).await;
+        }
+    }
+
+    /// What every result says.
+    pub(super) fn account(&self, result: ResultLine) -> ResultLine {
+        let session = self.session();
+        let (cost, models, since, api, stats) = session.core.with(|state| {
+            let since = state.spent.take_since();
+            let (spent, stats) = (&state.spent, state.subagents.stats());
+            (spent.cost_usd(), spent.model_usage(), since, spent.api_millis, stats)
+        });
+        let ledger = self.voice.ledger();
+        result
+            .duration_api_ms(api)
+            .session_id(session.id())
+            .total_cost_usd(cost)
+            .usage(ledger.usage.clone())
+            .model_usage(models)
+            .model_usage_since_last_result(since)
+            .permission_denials(ledger.denials.clone())
+            .fast_mode_state("off")
+            .subagent_stats(stats)
+            .safety_stops(duologue_protocol::RawJson::from(serde_json::json!(0)))
+            .num_turns(1 + ledger.user_lines)
+            .duration_ms(whole_millis(ledger.elapsed()))
+            .uuid(session.new_id())
+    }
+
+    pub(super) async fn conclude(&self, result: ResultLine) {
+        let core = &self.session().core;
+        core.room().await;
+        core.with(|state| state.link.end_turn(result));
+    }
+}
+
+fn whole_millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,321 @@
+//! [`Voice`]: one agent speaking, the main one or a sub-agent.
+
+mod ledger;
+mod message;
+mod permit;
+mod question;
+mod speech;
+mod tool;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use duologue_protocol::content::{ContentBlock, TextBlock, ThinkingBlock};
+use duologue_protocol::lines::{Assistant, User};
+use duologue_protocol::message::{StopReason, Usage};
+use duologue_protocol::{AgentId, RawObject, Text, ToHost, ToolUseId};
+use tokio::sync::watch;
+
+use crate::agent::{TurnError, TurnResult};
+use crate::clock;
+use crate::core::Stop;
+use crate::session::Session;
+
+pub(crate) use ledger::Ledger;
+pub use question::PlanVerdict;
+pub use tool::{ToolCall, ToolOutput, ToolUse};
+
+use speech::{Kind, Speech};
+
+/// What one agent says: texts, thinking, tool calls and their results. [`Turn`](crate::Turn) is the
+/// voice of the main agent, [`Subagent`](crate::Subagent) that of another.
+///
+/// Everything that is said between two results of tools is one message of the model.
+#[derive(Clone, Debug)]
+pub struct Voice {
+    pub(crate) session: Session,
+    pub(crate) ledger: Arc<Mutex<Ledger>>,
+    speech: Arc<Mutex<Speech>>,
+    pub(crate) who: Arc<Who>,
+    pub(crate) stop: watch::Receiver<Stop>,
+}
+
+/// Whose voice it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Who {
+    /// The call that started the sub-agent; none for the main agent.
+    pub(crate) parent: Option<ToolUseId>,
+    pub(crate) agent_id: Option<AgentId>,
+    pub(crate) kind: Option<Text>,
+    pub(crate) task: Option<Text>,
+    /// Whether the host hears only its tools.
+    pub(crate) is_hidden: bool,
+}
+
+impl Voice {
+    pub(crate) fn new(
+        session: Session,
+        ledger: Arc<Mutex<Ledger>>,
+        who: Who,
+        stop: watch::Receiver<Stop>,
+    ) -> Self {
+        Self { session, ledger, speech: Arc::default(), who: Arc::new(who), stop }
+    }
+
+    /// The conversation as a whole.
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Says a text, as one block.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn say(&self, text: impl Into<Text> + Send) -> TurnResult {
+        let text = text.into();
+        self.finish_block().await?;
+        self.stream(Kind::Text, &text).await?;
+        self.finish_block().await
+    }
+
+    /// Says what it thinks, as one block.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn think(&self, thinking: impl Into<Text> + Send) -> TurnResult {
+        let thinking = thinking.into();
+        self.finish_block().await?;
+        self.stream(Kind::Thinking, &thinking).await?;
+        self.finish_block().await
+    }
+
+    /// Says a piece of a text. The pieces are one block until something else is said, or
+    /// [`finish_block`](Self::finish_block). A host that wants partial messages hears each piece.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn delta(&self, piece: &str) -> TurnResult {
+        self.stream(Kind::Text, piece).await
+    }
+
+    /// Says a piece of what it thinks.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn thinking_delta(&self, piece: &str) -> TurnResult {
+        self.stream(Kind::Thinking, piece).await
+    }
+
+    async fn stream(&self, kind: Kind, piece: &str) -> TurnResult {
+        if self.speech().open_kind().is_some_and(|open| open != kind) {
+            self.finish_block().await?;
+        }
+        self.go_on()?;
+        self.close_calls().await?;
+        self.emit(|voice, speech, lines| {
+            voice.begin_message(speech, lines);
+            voice.begin_block(speech, kind, lines);
+            voice.more(speech, piece, lines);
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Ends the block that is being written.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn finish_block(&self) -> TurnResult {
+        self.go_on()?;
+        self.emit(|voice, speech, lines| {
+            let Some((kind, text)) = speech.take_open() else { return };
+            let block = match kind {
+                Kind::Text => ContentBlock::Text(TextBlock::new().text(&text)),
+                Kind::Thinking => {
+                    ContentBlock::Thinking(ThinkingBlock::new().thinking(&text).signature(""))
+                }
+            };
+            if kind == Kind::Text {
+                voice.note_text(&text);
+            }
+            voice.end_block(speech, block, lines);
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Says a block of any kind.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn block(&self, block: ContentBlock) -> TurnResult {
+        self.finish_block().await?;
+        self.emit(|voice, speech, lines| {
+            voice.begin_message(speech, lines);
+            voice.whole_block(speech, &block, lines);
+            voice.end_block(speech, block, lines);
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Calls a tool. Nothing is asked yet: see [`permit`](Self::permit), or
+    /// [`use_tool`](Self::use_tool) for both.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn call_tool(&self, name: &str, input: RawObject) -> Result<ToolCall, TurnError> {
+        let id = format!(
+            "toolu_{}",
+            self.session.new_id().replace('-', "").get(..24).unwrap_or_default()
+        );
+        self.call_tool_as(id, name, input).await
+    }
+
+    /// The same, under an id that the model chose.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn call_tool_as(
+        &self,
+        id: impl Into<ToolUseId> + Send,
+        name: &str,
+        input: RawObject,
+    ) -> Result<ToolCall, TurnError> {
+        let call = ToolCall { id: id.into(), name: Text::from(name), input };
+        let block = ContentBlock::tool_use(call.id.clone(), name, call.input.clone());
+        self.block(block).await?;
+        if self.is_main() {
+            self.ledger().open(&call);
+        }
+        Ok(call)
+    }
+
+    /// Ends the message: what is said next belongs to another.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn end_message(&self, reason: StopReason) -> TurnResult {
+        self.finish_block().await?;
+        if self.is_main() {
+            self.ledger().stop_reason = Some(reason.clone());
+        }
+        self.emit(|voice, speech, lines| voice.end(speech, Some(&reason), lines)).await;
+        Ok(())
+    }
+
+    /// The next message has this id, instead of one of ours.
+    pub fn name_message(&self, id: impl Into<Text>) {
+        self.speech().name_next(id.into());
+    }
+
+    /// Tells what a message used and cost. Running totals stand in the result.
+    pub fn used(&self, model: &Text, usage: &Usage, cost_usd: f64, api_millis: u64) {
+        self.session.core.with(|state| {
+            state.spent.add(model, usage, cost_usd);
+            state.spent.api_millis += api_millis;
+        });
+        if self.is_main() {
+            self.ledger().add_usage(usage);
+        }
+    }
+
+    /// Whether the turn was interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        *self.stop.borrow() != Stop::No
+    }
+
+    /// Waits until the turn is interrupted.
+    pub async fn interrupted(&self) {
+        let mut stop = self.stop.clone();
+        if stop.wait_for(|stop| *stop != Stop::No).await.is_err() {
+            // The turn is over: nobody will interrupt it any more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Says something in the user's place that the user did not say.
+    ///
+    /// # Errors
+    /// If the turn was interrupted.
+    pub async fn synthetic_user(&self, text: impl Into<Text> + Send) -> TurnResult {
+        self.end_message(StopReason::EndTurn).await?;
+        let line = self.user_line([ContentBlock::text(text)].into()).is_synthetic(true);
+        self.say_user(line).await;
+        Ok(())
+    }
+
+    pub(crate) fn go_on(&self) -> TurnResult {
+        if self.is_interrupted() { Err(TurnError::Interrupted) } else { Ok(()) }
+    }
+
+    pub(crate) fn is_main(&self) -> bool {
+        self.who.parent.is_none()
+    }
+
+    pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn speech(&self) -> MutexGuard<'_, Speech> {
+        self.speech.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_text(&self, text: &str) {
+        if self.is_main() {
+            self.ledger().last_text = Text::from(text);
+        }
+    }
+
+    /// Whether the host hears the answer while it is written.
+    fn streams(&self) -> bool {
+        self.is_main() && self.session.core.options.partial
+    }
+
+    /// Makes lines and says them together, so that those of two voices do not mix within a step.
+    async fn emit(&self, make: impl FnOnce(&Self, &mut Speech, &mut Vec<ToHost>) + Send) {
+        self.session.core.room().await;
+        self.emit_now(make);
+    }
+
+    pub(crate) fn emit_now(&self, make: impl FnOnce(&Self, &mut Speech, &mut Vec<ToHost>)) {
+        let mut lines = Vec::new();
+        let mut speech = self.speech();
+        make(self, &mut speech, &mut lines);
+        self.session.core.with(|state| {
+            for line in lines {
+                state.link.say(line);
+            }
+        });
+    }
+
+    fn attribute(&self, line: &mut Assistant) {
+        line.parent_tool_use_id = self.who.parent.clone().into();
+        line.parent_tool_use_id = std::mem::take(&mut line.parent_tool_use_id).or_null();
+        line.agent_id = self.who.agent_id.clone().into();
+        line.subagent_type = self.who.kind.clone().into();
+        line.task_description = self.who.task.clone().into();
+    }
+
+    /// A line in the user's place, with ids and attribution.
+    pub(crate) fn user_line(&self, content: duologue_protocol::content::Content) -> User {
+        let message = duologue_protocol::lines::UserMessage::new().role("user").content(content);
+        let mut line = User::new()
+            .message(message)
+            .session_id(self.session.id())
+            .uuid(self.session.new_id())
+            .timestamp(clock::timestamp());
+        line.parent_tool_use_id = self.who.parent.clone().into();
+        line.parent_tool_use_id = std::mem::take(&mut line.parent_tool_use_id).or_null();
+        line.agent_id = self.who.agent_id.clone().into();
+        line.subagent_type = self.who.kind.clone().into();
+        line.task_description = self.who.task.clone().into();
+        line
+    }
+
+    pub(crate) async fn say_user(&self, line: User) {
+        if self.is_main() {
+            self.ledger().user_lines += 1;
+        }
+        self.session.core.say(Box::new(line)).await;
+    }
+}

@@ -1,0 +1,246 @@
+//! A message as lines: finished blocks, and the stream of events around them.
+
+use duologue_protocol::content::{ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock};
+use duologue_protocol::lines::{
+    AbandonedBlocks, Assistant, ContentBlockDelta, ContentBlockStart, ContentBlockStop, Delta,
+    InputJsonDelta, MessageDelta, MessageDeltaBody, MessageStart, MessageStop, SignatureDelta,
+    StreamEvent, StreamLine, TextDelta, ThinkingDelta,
+};
+use duologue_protocol::message::{Message, StopReason, Usage};
+use duologue_protocol::system::{Status, StatusKind, System, ThinkingTokens};
+use duologue_protocol::{Field, RawObject, Text, ToHost};
+
+use super::Voice;
+use super::speech::{Kind, Speech};
+use crate::clock;
+
+impl Voice {
+    pub(super) fn begin_message(&self, speech: &mut Speech, lines: &mut Vec<ToHost>) {
+        if speech.message.is_some() {
+            return;
+        }
+        let id = speech.take_name().unwrap_or_else(|| {
+            let id = self.session.new_id().replace('-', "");
+            Text::from(format!("msg_{}", id.get(..24).unwrap_or_default()))
+        });
+        speech.message = Some(id);
+        speech.index = 0;
+        if !self.streams() {
+            return;
+        }
+        // The first one was announced when the turn began.
+        if self.ledger().first_line.is_some() {
+            lines.push(self.requesting());
+        }
+        let message = self.message(speech, Vec::new());
+        self.event(speech, MessageStart::new().message(message), lines);
+    }
+
+    /// The host is told that the model is being asked.
+    pub(crate) fn requesting(&self) -> ToHost {
+        let line = Status::new()
+            .status(StatusKind::Requesting)
+            .session_id(self.session.id())
+            .uuid(self.session.new_id());
+        ToHost::System(System::from(Box::new(line)))
+    }
+
+    pub(super) fn begin_block(&self, speech: &mut Speech, kind: Kind, lines: &mut Vec<ToHost>) {
+        if speech.open(kind) && self.streams() {
+            let empty = match kind {
+                Kind::Text => ContentBlock::Text(TextBlock::new().text("")),
+                Kind::Thinking => {
+                    ContentBlock::Thinking(ThinkingBlock::new().thinking("").signature(""))
+                }
+            };
+            let start = ContentBlockStart::new().index(speech.index).content_block(empty);
+            self.event(speech, start, lines);
+        }
+    }
+
+    pub(super) fn more(&self, speech: &mut Speech, piece: &str, lines: &mut Vec<ToHost>) {
+        speech.append(piece);
+        let delta = match speech.open_kind() {
+            Some(Kind::Text) => Delta::Text(TextDelta::new().text(piece)),
+            Some(Kind::Thinking) => {
+                if self.is_main() {
+                    self.thought(speech, piece, lines);
+                }
+                Delta::Thinking(ThinkingDelta::new().thinking(piece))
+            }
+            None => return,
+        };
+        self.delta_event(speech, delta, lines);
+    }
+
+    /// How much was thought is told even to hosts that want no partial messages.
+    fn thought(&self, speech: &mut Speech, piece: &str, lines: &mut Vec<ToHost>) {
+        let tokens = u64::try_from(piece.len() / 4).unwrap_or_default().max(1);
+        speech.thought += tokens;
+        let line = ThinkingTokens::new()
+            .estimated_tokens(speech.thought)
+            .estimated_tokens_delta(tokens)
+            .session_id(self.session.id())
+            .uuid(self.session.new_id());
+        lines.push(ToHost::System(System::from(Box::new(line))));
+    }
+
+    /// The beginning and the deltas of a block that is said at once.
+    pub(super) fn whole_block(
+        &self,
+        speech: &Speech,
+        block: &ContentBlock,
+        lines: &mut Vec<ToHost>,
+    ) {
+        let mut empty = block.clone();
+        let mut input = None;
+        if let ContentBlock::ToolUse(call) = block {
+            let mut started = ToolUseBlock::new().input(RawObject::default());
+            started.id = call.id.clone();
+            started.name = call.name.clone();
+            input = call.input.value().map(|input| Text::from(input.as_json()));
+            empty = ContentBlock::ToolUse(started);
+        }
+        let start = ContentBlockStart::new().index(speech.index).content_block(empty);
+        self.event(speech, start, lines);
+        if let Some(json) = input {
+            let delta = Delta::InputJson(InputJsonDelta::new().partial_json(json));
+            self.delta_event(speech, delta, lines);
+        }
+    }
+
+    /// A finished block: its line comes before its end in the stream.
+    pub(super) fn end_block(
+        &self,
+        speech: &mut Speech,
+        block: ContentBlock,
+        lines: &mut Vec<ToHost>,
+    ) {
+        if matches!(block, ContentBlock::Thinking(_)) {
+            let delta = Delta::Signature(SignatureDelta::new().signature(""));
+            self.delta_event(speech, delta, lines);
+        }
+        let is_tool = matches!(block, ContentBlock::ToolUse(_));
+        if is_tool || !self.who.is_hidden {
+            lines.push(ToHost::Assistant(Box::new(self.line(speech, block))));
+        }
+        self.event(speech, ContentBlockStop::new().index(speech.index), lines);
+        speech.index += 1;
+    }
+
+    pub(super) fn end(
+        &self,
+        speech: &mut Speech,
+        reason: Option<&StopReason>,
+        lines: &mut Vec<ToHost>,
+    ) {
+        if speech.message.is_none() {
+            return;
+        }
+        let mut body = MessageDeltaBody::new();
+        body.stop_reason = reason.cloned().into();
+        body.stop_reason = std::mem::take(&mut body.stop_reason).or_null();
+        body.stop_sequence = Field::Null;
+        let delta = MessageDelta::new().delta(body).usage(Usage::new().output_tokens(1_u64));
+        self.event(speech, Box::new(delta), lines);
+        self.event(speech, MessageStop::new(), lines);
+        speech.message = None;
+    }
+
+    /// The message is cut short: what was written of a text is a line all the same. The rest of the
+    /// stream, which keeps its blocks balanced, comes after whatever the caller says in between.
+    pub(crate) fn abort(&self) -> Vec<ToHost> {
+        let mut rest = Vec::new();
+        self.emit_now(|voice, speech, lines| {
+            let Some(id) = speech.message.clone() else { return };
+            let open = speech.take_open();
+            let was_open = open.is_some();
+            if let Some((Kind::Text, text)) = open
+                && !text.is_empty()
+                && !voice.who.is_hidden
+            {
+                let line = voice.line(speech, ContentBlock::text(&text)).aborted(true);
+                lines.push(ToHost::Assistant(Box::new(line)));
+            }
+            if was_open {
+                voice.event(speech, ContentBlockStop::new().index(speech.index), &mut rest);
+                speech.index += 1;
+            }
+            voice.end(speech, None, &mut rest);
+            if let Some(ToHost::StreamEvent(stop)) = rest.last_mut() {
+                let from = AbandonedBlocks::new().api_message_id(id).from_block_index(speech.index);
+                stop.abandoned_blocks = Field::Value(Box::new(from));
+            }
+        });
+        rest
+    }
+
+    fn line(&self, speech: &Speech, block: ContentBlock) -> Assistant {
+        let mut line = Assistant::new()
+            .message(self.message(speech, vec![block]))
+            .session_id(self.session.id())
+            .uuid(self.session.new_id())
+            .timestamp(clock::timestamp());
+        self.attribute(&mut line);
+        if self.is_main() && self.ledger().begins() {
+            let prompts = self.session.core.with(|state| state.link.turn_prompts());
+            if let Some(last) = prompts.last() {
+                line = line.user_message_uuid(last.clone()).user_message_uuids(prompts);
+            }
+        }
+        line
+    }
+
+    pub(super) fn message(&self, speech: &Speech, content: Vec<ContentBlock>) -> Message {
+        let mut message = Message::new()
+            .id(speech.message.clone().unwrap_or_default())
+            .kind("message")
+            .role("assistant")
+            .model(self.session.model())
+            .content(content)
+            .usage(Usage::new().input_tokens(0_u64).output_tokens(1_u64));
+        message.stop_reason = Field::Null;
+        message.stop_sequence = Field::Null;
+        message
+    }
+
+    fn delta_event(&self, speech: &Speech, delta: Delta, lines: &mut Vec<ToHost>) {
+        self.event(speech, ContentBlockDelta::new().index(speech.index).delta(delta), lines);
+    }
+
+    fn event(&self, speech: &Speech, event: impl Into<Event>, lines: &mut Vec<ToHost>) {
+        if !self.streams() {
+            return;
+        }
+        let mut line = StreamLine::new()
+            .event(event.into().0)
+            .session_id(self.session.id())
+            .uuid(self.session.new_id());
+        line.parent_tool_use_id = Field::Null;
+        line.api_message_id = speech.message.clone().map(Into::into).into();
+        lines.push(ToHost::StreamEvent(line));
+    }
+}
+
+/// A stream event, boxed or not.
+struct Event(StreamEvent);
+
+macro_rules! events {
+    ($($plain:ty),* ; $($boxed:ty),*) => {
+        $(impl From<$plain> for Event {
+            fn from(event: $plain) -> Self {
+                Self(event.into())
+            }
+        })*
+        $(impl From<$boxed> for Event {
+            fn from(event: $boxed) -> Self {
+                Self(Box::new(event).into())
+            }
+        })*
+    };
+}
+
+events! {
+    ContentBlockDelta, ContentBlockStop, MessageStop, Box<MessageDelta>;
+    ContentBlockStart, MessageStart
+}

@@ -1,0 +1,235 @@
+//! Whether a tool may run: the host's hooks, then the host.
+
+use duologue_protocol::agent_link::{Outcome, REJECTED};
+use duologue_protocol::control::{CanUseTool, DecisionReasonType, Success};
+use duologue_protocol::hook::{HookSpecificOutput, PreToolUse, ToolDecision};
+use duologue_protocol::lines::{NonExecutionKind, ToolResultMeta};
+use duologue_protocol::permission::PermissionResult;
+use duologue_protocol::system::{PermissionDenied, System};
+use duologue_protocol::{RawJson, RawObject, Text};
+use serde_json::Value;
+
+use super::{ToolCall, ToolOutput, ToolUse, Voice};
+use crate::agent::TurnError;
+use crate::hooks::HookRun;
+
+/// What the model is told of an answer that is none. The words are the CLI's own.
+const INVALID: &str = "The canUseTool callback returned an invalid permission result. Expected \
+    {behavior: 'allow', updatedInput?: object} or {behavior: 'deny', message: string}. \
+    updatedPermissions may hold at most 4096 updates, rules and directories in all.";
+
+const HOOK_TIMEOUT: &str = "PreToolUse hook did not respond before its timeout (host client may be \
+    unreachable). The tool call was not executed; other configured hooks may not have completed.";
+
+/// What the hooks decided.
+enum Verdict {
+    /// Nothing, or that the host is to be asked, with this reason.
+    Ask(Option<Text>),
+    Allow,
+    Deny(Text),
+    /// The call is put off, and the turn ends.
+    Defer,
+}
+
+impl Voice {
+    /// Asks whether a call may run: hooks first, then the host. What the question says beyond the call
+    /// itself (a description, suggestions, a reason) is the caller's to add. A refusal is told as the
+    /// result of the call.
+    ///
+    /// # Errors
+    /// If the turn was interrupted, also by the host's answer.
+    pub async fn permit(&self, call: &ToolCall, ask: CanUseTool) -> Result<ToolUse, TurnError> {
+        self.go_on()?;
+        let input = PreToolUse::new()
+            .tool_name(&call.name)
+            .tool_input(call.input.clone())
+            .tool_use_id(call.id.clone());
+        let run = self.session.hook(Box::new(input)).await;
+        self.go_on()?;
+        let mut call = call.clone();
+        if let Some(changed) = updated_input(&run) {
+            call.input = changed;
+        }
+        {
+            let mut ledger = self.ledger();
+            ledger.context.extend(run.context());
+            ledger.is_stopped |= run.stops();
+        }
+        if run.timed_out {
+            return Ok(self.refuse(&call, HOOK_TIMEOUT, "hook", Some("hook")).await);
+        }
+        match verdict(&run, &call.name) {
+            Verdict::Deny(why) => Ok(self.refuse(&call, why, "hook", Some("hook")).await),
+            Verdict::Allow => Ok(self.allowed(call, None)),
+            Verdict::Defer => {
+                let mut ledger = self.ledger();
+                ledger.close(&call.id);
+                ledger.deferred = Some(call);
+                Err(TurnError::Deferred)
+            }
+            Verdict::Ask(reason) => {
+                let mut ask = ask;
+                if let Some(reason) = reason {
+                    ask = ask
+                        .decision_reason(reason)
+                        .decision_reason_type(DecisionReasonType::Hook)
+                        .decision_reason_hook_event("PreToolUse");
+                }
+                self.ask_host(&call, ask).await
+            }
+        }
+    }
+
+    /// Asks the host alone. Without somebody to ask, the answer is no.
+    ///
+    /// # Errors
+    /// If the turn was interrupted, also by the host's answer.
+    pub async fn ask_host(&self, call: &ToolCall, ask: CanUseTool) -> Result<ToolUse, TurnError> {
+        let mut ask = ask
+            .tool_name(&call.name)
+            .display_name(&call.name)
+            .input(call.input.clone())
+            .tool_use_id(call.id.clone());
+        ask.agent_id = self.who.agent_id.clone().into();
+        if ask.description.is_absent() {
+            let described = call.input.get("description").and_then(|text| text.as_str());
+            ask.description = described.into();
+        }
+        let options = &self.session.core.options;
+        if !options.prompts && !options.lenient {
+            return Ok(self.deny_unasked(call, &ask).await);
+        }
+        let is_gone = self.session.core.with(|state| state.link.has_ended());
+        // Without a way to ask, the call itself is the question: old hosts answer that.
+        match self.session.core.ask(ask.into(), !options.prompts).await {
+            Outcome::Success(success) => self.decided(call, &success).await,
+            Outcome::Refused(failure) => {
+                let why = failure.error.as_str().unwrap_or("Unknown error");
+                let why = format!("Tool permission request failed: Error: {why}");
+                Ok(self.refuse(call, why, "config", Some("other")).await)
+            }
+            Outcome::ToolResult(line) => {
+                let content = line.content.value().and_then(|content| content.read().ok());
+                let mut output = ToolOutput::new(content.unwrap_or_else(|| Text::default().into()));
+                output.is_error = line.is_error.value().copied();
+                self.result_line(call, output, None).await;
+                let mut replaced = self.allowed(call.clone(), None);
+                self.ledger().close(&call.id);
+                replaced.is_replaced = true;
+                Ok(replaced)
+            }
+            Outcome::Withdrawn => {
+                self.ledger().deny(call);
+                Err(TurnError::Interrupted)
+            }
+            _ => {
+                let why = if is_gone {
+                    "Tool permission request failed: Error: Stream closed"
+                } else {
+                    "Tool permission request failed: AbortError: Tool permission stream closed \
+                     before response received"
+                };
+                Ok(self.refuse(call, why, "config", Some("other")).await)
+            }
+        }
+    }
+
+    async fn decided(&self, call: &ToolCall, success: &Success) -> Result<ToolUse, TurnError> {
+        match success.read::<PermissionResult>() {
+            Ok(PermissionResult::Allow(allow)) => {
+                let updates = allow.updated_permissions.items().to_vec();
+                self.session.apply(&updates).await;
+                let mut allowed = self.allowed(call.clone(), allow.updated_input.into_value());
+                allowed.updates = updates;
+                Ok(allowed)
+            }
+            Ok(PermissionResult::Deny(deny)) if deny.interrupt.is_true() => {
+                self.reject(call).await;
+                Err(TurnError::Interrupted)
+            }
+            Ok(PermissionResult::Deny(deny)) => match deny.message.value() {
+                Some(message) => Ok(self.refuse(call, message, "user_reject", None).await),
+                None => Ok(self.refuse(call, INVALID, "config", Some("other")).await),
+            },
+            _ => Ok(self.refuse(call, INVALID, "config", Some("other")).await),
+        }
+    }
+
+    fn allowed(&self, call: ToolCall, input: Option<RawObject>) -> ToolUse {
+        if self.is_main() {
+            self.ledger().permit(&call.id);
+        }
+        let input = input.unwrap_or_else(|| call.input.clone());
+        ToolUse { call, input, updates: Vec::new(), refusal: None, is_replaced: false }
+    }
+
+    /// The host says no, and that the turn ends.
+    async fn reject(&self, call: &ToolCall) {
+        self.ledger().deny(call);
+        self.rejected_line(call).await;
+        self.ledger().is_rejected = true;
+    }
+
+    /// The result of a call that the person stopped.
+    pub(crate) async fn rejected_line(&self, call: &ToolCall) {
+        let meta = ToolResultMeta::new()
+            .id(call.id.clone())
+            .non_execution_kind(NonExecutionKind::UserRejected);
+        let output = ToolOutput::error(REJECTED)
+            .structured(RawJson::from(Value::from("User rejected tool use")));
+        self.result_line(call, output, Some(meta)).await;
+    }
+
+    async fn deny_unasked(&self, call: &ToolCall, ask: &CanUseTool) -> ToolUse {
+        let why = ask.decision_reason.value().cloned().unwrap_or_else(|| {
+            let name = &call.name;
+            format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
+                .into()
+        });
+        let mut line = PermissionDenied::new()
+            .tool_name(&call.name)
+            .tool_use_id(call.id.clone())
+            .message(&why)
+            .uuid(self.session.new_id())
+            .session_id(self.session.id());
+        line.agent_id = self.who.agent_id.clone().into();
+        self.session.core.say(System::from(Box::new(line))).await;
+        self.refuse(call, why, "config", None).await
+    }
+}
+
+fn updated_input(run: &HookRun) -> Option<RawObject> {
+    run.outputs.iter().rev().find_map(|output| match output.specific.value() {
+        Some(HookSpecificOutput::PreToolUse(specific)) => specific.updated_input.value().cloned(),
+        _ => None,
+    })
+}
+
+/// No beats ask, ask beats yes.
+fn verdict(run: &HookRun, tool: &str) -> Verdict {
+    let denied =
+        |reason: &str| Verdict::Deny(format!("PreToolUse:{tool} hook error: {reason}").into());
+    if run.failed_and_blocks {
+        return denied("the hook failed");
+    }
+    if let Some(reason) = run.block() {
+        return denied(&reason);
+    }
+    let mut verdict = Verdict::Ask(None);
+    for output in &run.outputs {
+        let Some(HookSpecificOutput::PreToolUse(specific)) = output.specific.value() else {
+            continue;
+        };
+        let reason = specific.permission_decision_reason.value().cloned();
+        match specific.permission_decision.value() {
+            Some(ToolDecision::Deny) => return denied(&reason.unwrap_or_default()),
+            Some(ToolDecision::Defer) => return Verdict::Defer,
+            Some(ToolDecision::Ask) => verdict = Verdict::Ask(Some(reason.unwrap_or_default())),
+            Some(ToolDecision::Allow) if matches!(verdict, Verdict::Ask(None)) => {
+                verdict = Verdict::Allow;
+            }
+            _ => {}
+        }
+    }
+    verdict
+}

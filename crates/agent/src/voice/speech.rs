@@ -1,0 +1,56 @@
+//! The message that a voice is writing.
+
+use duologue_protocol::Text;
+
+/// What kind of block is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Thinking,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Speech {
+    /// The message, if one has begun.
+    pub(super) message: Option<Text>,
+    /// The id of the next message, if somebody chose it.
+    named: Option<Text>,
+    /// The place of the next block.
+    pub(super) index: u64,
+    open: Option<(Kind, String)>,
+    /// Tokens of thinking so far, roughly.
+    pub(super) thought: u64,
+}
+
+impl Speech {
+    pub(super) fn open_kind(&self) -> Option<Kind> {
+        self.open.as_ref().map(|(kind, _)| *kind)
+    }
+
+    /// False if such a block is open already.
+    pub(super) fn open(&mut self, kind: Kind) -> bool {
+        let opens = self.open.is_none();
+        if opens {
+            self.open = Some((kind, String::new()));
+        }
+        opens
+    }
+
+    pub(super) fn append(&mut self, piece: &str) {
+        if let Some((_, text)) = &mut self.open {
+            text.push_str(piece);
+        }
+    }
+
+    pub(super) const fn take_open(&mut self) -> Option<(Kind, String)> {
+        self.open.take()
+    }
+
+    pub(super) fn name_next(&mut self, id: Text) {
+        self.named = Some(id);
+    }
+
+    pub(super) const fn take_name(&mut self) -> Option<Text> {
+        self.named.take()
+    }
+}

@@ -1,0 +1,78 @@
+//! Which agent is talked to.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use duologue::{Session, SessionBuilder, find};
+
+/// An agent that can be started.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) program: PathBuf,
+    /// The arguments before all others.
+    pub(crate) leading: Vec<OsString>,
+}
+
+impl Agent {
+    /// The agent that `--agent` names, or else Claude Code, wherever it lies. Every command that needs
+    /// an agent asks here.
+    ///
+    /// # Errors
+    /// [`find::NotFound`] if there is none; another error if the command cannot be read.
+    pub(crate) fn resolve(command: &[String]) -> anyhow::Result<Self> {
+        let mut words = words(command)?.into_iter();
+        let program = words.next().map(PathBuf::from);
+        let leading = words.map(OsString::from).collect();
+        let program = find::cli(program.as_deref())?;
+        Ok(Self { program, leading })
+    }
+
+    /// A session with it.
+    pub(crate) fn session(self) -> SessionBuilder {
+        Session::builder().program(self.program).program_args(self.leading)
+    }
+}
+
+/// The words of a command: given one by one, or as one text in which a shell's quotes count. A path
+/// with spaces is no such text.
+fn words(command: &[String]) -> anyhow::Result<Vec<String>> {
+    match command {
+        [path] if Path::new(path).is_file() => Ok(vec![path.clone()]),
+        [text] => {
+            let words = shell_words::split(text);
+            let words = words.with_context(|| format!("--agent {text:?} cannot be read"))?;
+            anyhow::ensure!(!words.is_empty(), "--agent names no program");
+            Ok(words)
+        }
+        words => Ok(words.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+    use super::words;
+
+    fn of(command: &[&str]) -> Vec<String> {
+        words(&command.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_one_text_or_its_words() {
+        assert_eq!(of(&["node 'my cli.js' -x"]), ["node", "my cli.js", "-x"]);
+        assert_eq!(of(&["node", "my cli.js"]), ["node", "my cli.js"]);
+        assert!(of(&[]).is_empty());
+        assert!(words(&["'open".to_owned()]).is_err());
+        assert!(words(&[String::new()]).is_err());
+    }
+
+    #[test]
+    fn a_path_with_spaces_is_one_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("an agent");
+        std::fs::write(&path, "x").unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(of(&[path]), [path]);
+    }
+}

@@ -1,0 +1,82 @@
+//! What the agent asks, on its way to the person and back.
+
+use duologue::SessionBuilder;
+use duologue::ask::{
+    Decision, PermissionRequest, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
+};
+use duologue_protocol::RequestId;
+use tokio::sync::{mpsc, oneshot};
+
+use super::dialog::{Reply, Topic};
+
+/// How many requests may wait. The agent seldom asks two things at once.
+const MOST_WAITING: usize = 64;
+
+/// What the model reads if the person gives no reason.
+const NO_REASON: &str = "The user did not allow this.";
+
+/// Something that the agent asks.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) id: RequestId,
+    pub(super) topic: Topic,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+impl Ask {
+    /// Answers. If it was withdrawn meanwhile, nobody hears it.
+    pub(super) fn answer(self, reply: Reply) {
+        let _ = self.reply.send(reply);
+    }
+
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.reply.is_closed()
+    }
+}
+
+/// Has everything that is asked sent to the one who talks with the person.
+pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver<Ask>) {
+    let (asks, received) = mpsc::channel(MOST_WAITING);
+    let (questions, plans) = (asks.clone(), asks.clone());
+    let builder = builder
+        .on_permission(move |request: PermissionRequest| {
+            let asks = asks.clone();
+            async move {
+                let topic = Topic::Permission(Box::new(request.raw().clone()));
+                match ask(asks, request.id().clone(), topic).await {
+                    Some(Reply::AllowOnce) => Decision::allow(),
+                    Some(Reply::AllowAlways) => Decision::allow_always(),
+                    Some(Reply::Deny(why)) if !why.is_empty() => Decision::deny(why),
+                    _ => Decision::deny(NO_REASON),
+                }
+            }
+        })
+        .on_question(move |request: QuestionRequest| {
+            let asks = questions.clone();
+            async move {
+                let topic = Topic::Questions(request.questions().to_vec());
+                match ask(asks, request.id().clone(), topic).await {
+                    Some(Reply::Answers(answers)) => answers.into(),
+                    _ => QuestionAnswer::skip(),
+                }
+            }
+        })
+        .on_plan(move |request: PlanRequest| {
+            let asks = plans.clone();
+            async move {
+                let topic = Topic::Plan(request.plan().to_owned());
+                match ask(asks, request.id().clone(), topic).await {
+                    Some(Reply::Accept(mode)) => PlanDecision::approve_in(mode),
+                    Some(Reply::Revise(text)) => PlanDecision::revise(text),
+                    _ => PlanDecision::reject(),
+                }
+            }
+        });
+    (builder, received)
+}
+
+async fn ask(asks: mpsc::Sender<Ask>, id: RequestId, topic: Topic) -> Option<Reply> {
+    let (reply, answered) = oneshot::channel();
+    asks.send(Ask { id, topic, reply }).await.ok()?;
+    answered.await.ok()
+}

@@ -1,0 +1,356 @@
+//! [`Menu`]: one choice of a few, or several; some let the person write. Without a terminal: keys in,
+//! lines out.
+
+use console::measure_text_width;
+use owo_colors::OwoColorize as _;
+
+use crate::visible::visible;
+
+/// A key, as far as the chat cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Up,
+    Down,
+    Enter,
+    Escape,
+    Backspace,
+    /// Throw the line away.
+    Clear,
+    /// Throw the last word away.
+    ClearWord,
+    Interrupt,
+    /// Ctrl-D.
+    End,
+    Char(char),
+    Paste(String),
+    /// The terminal has another size.
+    Resize,
+}
+
+/// Something that can be chosen.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    label: String,
+    detail: String,
+    /// Whoever chooses it writes something.
+    writes: bool,
+    /// It cannot be chosen beside others.
+    alone: bool,
+}
+
+impl Choice {
+    pub(super) fn new(label: impl Into<String>) -> Self {
+        Self { label: label.into(), detail: String::new(), writes: false, alone: false }
+    }
+
+    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
+    pub(super) fn writes(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+
+    pub(super) fn alone(mut self) -> Self {
+        self.alone = true;
+        self
+    }
+}
+
+/// What a key came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Stay,
+    /// These were chosen, and this was written.
+    Picked(Vec<usize>, String),
+    /// Nothing was.
+    Cancelled,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Menu {
+    choices: Vec<Choice>,
+    several: bool,
+    at: usize,
+    marked: Vec<bool>,
+    writing: bool,
+    text: String,
+    escape: &'static str,
+}
+
+impl Menu {
+    pub(super) fn new(choices: Vec<Choice>) -> Self {
+        let marked = vec![false; choices.len()];
+        Self {
+            choices,
+            several: false,
+            at: 0,
+            marked,
+            writing: false,
+            text: String::new(),
+            escape: "says no",
+        }
+    }
+
+    /// What Escape does, in words.
+    pub(super) fn escape(mut self, escape: &'static str) -> Self {
+        self.escape = escape;
+        self
+    }
+
+    /// Several may be chosen.
+    pub(super) fn several(mut self, several: bool) -> Self {
+        self.several = several;
+        self
+    }
+
+    /// This one is offered first.
+    pub(super) fn begin_at(mut self, at: usize) -> Self {
+        self.at = at.min(self.choices.len().saturating_sub(1));
+        self
+    }
+
+    pub(super) fn key(&mut self, key: Key) -> Step {
+        if self.writing {
+            return self.write(key);
+        }
+        let count = self.choices.len().max(1);
+        match key {
+            Key::Up => self.at = (self.at + count - 1) % count,
+            Key::Down => self.at = (self.at + 1) % count,
+            Key::Enter => return self.choose(self.at),
+            Key::Escape => return Step::Cancelled,
+            Key::Char(digit @ '1'..='9') => {
+                let at = digit as usize - '1' as usize;
+                if at < self.choices.len() {
+                    self.at = at;
+                    if self.marks_here() {
+                        self.toggle();
+                    } else {
+                        return self.choose(at);
+                    }
+                }
+            }
+            Key::Char(' ') if self.marks_here() => self.toggle(),
+            Key::Char(_) | Key::Paste(_) if self.writes_here() => {
+                self.writing = true;
+                return self.write(key);
+            }
+            _ => {}
+        }
+        Step::Stay
+    }
+
+    fn writes_here(&self) -> bool {
+        self.choices.get(self.at).is_some_and(|choice| choice.writes)
+    }
+
+    fn marks_here(&self) -> bool {
+        let plain = |choice: &Choice| !choice.writes && !choice.alone;
+        self.several && self.choices.get(self.at).is_some_and(plain)
+    }
+
+    fn toggle(&mut self) {
+        if let Some(mark) = self.marked.get_mut(self.at) {
+            *mark = !*mark;
+        }
+    }
+
+    fn choose(&mut self, at: usize) -> Step {
+        if self.writes_here() {
+            self.writing = true;
+            return Step::Stay;
+        }
+        let marked = self.all_marked();
+        let chosen = if self.marks_here() && !marked.is_empty() { marked } else { vec![at] };
+        Step::Picked(chosen, String::new())
+    }
+
+    fn all_marked(&self) -> Vec<usize> {
+        (0..self.marked.len()).filter(|at| self.marked.get(*at) == Some(&true)).collect()
+    }
+
+    fn write(&mut self, key: Key) -> Step {
+        match key {
+            Key::Char(character) => self.text.push(character),
+            Key::Paste(text) => self.text.push_str(&text),
+            Key::Enter => {
+                let mut chosen = if self.several { self.all_marked() } else { Vec::new() };
+                chosen.push(self.at);
+                return Step::Picked(chosen, self.text.trim().to_owned());
+            }
+            Key::Escape | Key::Up | Key::Down => self.writing = false,
+            other => edit(&mut self.text, &other),
+        }
+        Step::Stay
+    }
+
+    /// The menu as it looks now in a terminal of this width.
+    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::with_capacity(self.choices.len() + 1);
+        for (at, choice) in self.choices.iter().enumerate() {
+            let here = at == self.at;
+            let mark = match (self.several && !choice.writes && !choice.alone, self.marked.get(at))
+            {
+                (true, Some(true)) => "[x] ",
+                (true, _) => "[ ] ",
+                _ => "",
+            };
+            let label = visible(&choice.label);
+            let mut line = format!("{mark}{} {label}", at + 1);
+            if here && self.writing {
+                line.push_str(": ");
+            }
+            let mut line = if here { line.cyan().bold().to_string() } else { line };
+            if here && self.writing {
+                let room = columns.saturating_sub(measure_text_width(&line) + 6);
+                line.push_str(&tail(&visible(&self.text), room));
+                line.push('▏');
+            } else if !choice.detail.is_empty() {
+                line.push_str(&format!("  {}", visible(&choice.detail).dimmed()));
+            }
+            lines
+                .push(format!("{} {line}", if here { "❯".cyan().to_string() } else { " ".into() }));
+        }
+        let help = match (self.writing, self.several) {
+            (true, _) => "Enter sends · Esc goes back".to_owned(),
+            (false, true) => {
+                format!("Space marks · Enter takes what is marked · Esc {}", self.escape)
+            }
+            (false, false) => format!("↑↓ or a number · Enter · Esc {}", self.escape),
+        };
+        lines.push(format!("  {}", help.dimmed()));
+        lines
+    }
+}
+
+/// The end of a text that is being written, as much as there is room for.
+pub(super) fn tail(text: &str, room: usize) -> String {
+    let text = text.replace('\n', "⏎");
+    let mut width = 0;
+    let cut = text.char_indices().rev().find(|(_, character)| {
+        width += measure_text_width(character.encode_utf8(&mut [0; 4]));
+        width > room
+    });
+    match cut {
+        Some((at, character)) => {
+            format!("…{}", text.get(at + character.len_utf8()..).unwrap_or_default())
+        }
+        None => text,
+    }
+}
+
+/// What keys do to a text that is written at its end.
+pub(super) fn edit(text: &mut String, key: &Key) {
+    match key {
+        Key::Char(character) => text.push(*character),
+        Key::Paste(pasted) => text.push_str(pasted),
+        Key::Backspace => {
+            text.pop();
+        }
+        Key::Clear => text.clear(),
+        Key::ClearWord => {
+            let kept = text.trim_end();
+            let kept = kept.rfind(char::is_whitespace).map_or(0, |at| {
+                at + kept.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
+            });
+            text.truncate(kept);
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn menu() -> Menu {
+        Menu::new(vec![
+            Choice::new("Yes"),
+            Choice::new("Always").detail("Bash(ls)"),
+            Choice::new("No").writes(),
+        ])
+    }
+
+    fn typed(menu: &mut Menu, keys: &str) -> Step {
+        let mut step = Step::Stay;
+        for character in keys.chars() {
+            step = menu.key(match character {
+                '⏎' => Key::Enter,
+                '↓' => Key::Down,
+                '↑' => Key::Up,
+                '⎋' => Key::Escape,
+                '⌫' => Key::Backspace,
+                other => Key::Char(other),
+            });
+        }
+        step
+    }
+
+    fn plain(menu: &Menu) -> Vec<String> {
+        menu.lines(80).iter().map(|line| console::strip_ansi_codes(line).into_owned()).collect()
+    }
+
+    #[test]
+    fn arrows_and_numbers_choose() {
+        assert_eq!(typed(&mut menu(), "⏎"), Step::Picked(vec![0], String::new()));
+        assert_eq!(typed(&mut menu(), "↓⏎"), Step::Picked(vec![1], String::new()));
+        assert_eq!(typed(&mut menu(), "2"), Step::Picked(vec![1], String::new()));
+        assert_eq!(typed(&mut menu(), "↑↑⏎"), Step::Picked(vec![1], String::new()));
+        assert_eq!(typed(&mut menu(), "x7"), Step::Stay);
+        assert_eq!(typed(&mut menu(), "⎋"), Step::Cancelled);
+    }
+
+    #[test]
+    fn some_choices_are_written() {
+        assert_eq!(typed(&mut menu(), "3no⌫ot ü⏎"), Step::Picked(vec![2], "not ü".into()));
+        // Whoever stands there may write at once.
+        assert_eq!(typed(&mut menu(), "↑use cp⏎"), Step::Picked(vec![2], "use cp".into()));
+        assert_eq!(typed(&mut menu(), "3why⎋1"), Step::Picked(vec![0], String::new()));
+    }
+
+    #[test]
+    fn several_are_marked() {
+        let mut menu = menu().several(true);
+        assert_eq!(typed(&mut menu, " ↓ "), Step::Stay);
+        assert_eq!(plain(&menu).first().map(String::as_str), Some("  [x] 1 Yes"));
+        assert_eq!(typed(&mut menu.clone(), "⏎"), Step::Picked(vec![0, 1], String::new()));
+        assert_eq!(typed(&mut menu, "2↓mine⏎"), Step::Picked(vec![0, 2], "mine".into()));
+    }
+
+    #[test]
+    fn it_looks_so() {
+        let mut menu = menu();
+        typed(&mut menu, "3\u{7}because");
+        assert_eq!(
+            plain(&menu),
+            [
+                "  1 Yes",
+                "  2 Always  Bash(ls)",
+                "❯ 3 No: ␇because▏",
+                "  Enter sends · Esc goes back"
+            ]
+        );
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_shown() {
+        assert_eq!(tail("one\ntwo", 9), "one⏎two");
+        assert_eq!(tail("日本語", 4), "…本語");
+        assert_eq!(tail("日本語", 5), "…本語");
+        assert_eq!(tail("x", 0), "…");
+    }
+
+    #[test]
+    fn words_are_thrown_away() {
+        let mut text = "one two\u{3000}three ".to_owned();
+        edit(&mut text, &Key::ClearWord);
+        assert_eq!(text, "one two\u{3000}");
+        edit(&mut text, &Key::ClearWord);
+        assert_eq!(text, "one ");
+        edit(&mut text, &Key::ClearWord);
+        assert_eq!(text, "");
+    }
+}

@@ -1,0 +1,184 @@
+//! The conversation without a terminal: a prompt for each line of stdin. What the agent says goes to
+//! stdout, everything else to stderr. Nobody can be asked, so the answer is no.
+
+use std::io::{BufRead as _, Write as _};
+
+use duologue::{Event, Events, Session};
+use owo_colors::OwoColorize as _;
+use tokio::sync::mpsc;
+
+use super::asks::Ask;
+use super::dialog::{Reply, Topic};
+use super::local::{self, Typed};
+use super::render::{Piece, Renderer};
+use super::telling;
+use crate::exit;
+use crate::visible::visible;
+use crate::words;
+
+const NOBODY: &str = "Nobody can be asked for permission here.";
+
+pub(super) async fn hold(
+    session: Session,
+    mut asks: mpsc::Receiver<Ask>,
+    mut renderer: Renderer,
+    first: Option<String>,
+) -> anyhow::Result<u8> {
+    let mut events = session.events();
+    let mut lines = read_lines();
+    let mut code = exit::OK;
+    let mut line = first;
+    loop {
+        let text = match line.take() {
+            Some(line) => line,
+            // Work in the background may end meanwhile, and have something to say or ask.
+            None => tokio::select! {
+                line = lines.recv() => match line {
+                    Some(line) => line?,
+                    None => break,
+                },
+                event = events.next() => match event? {
+                    Some(event) => { show(&mut renderer, &event)?; continue }
+                    None => break,
+                },
+                Some(ask) = asks.recv() => { refuse(ask); continue }
+            },
+        };
+        match Typed::read(&text) {
+            Typed::Nothing => {}
+            Typed::Exit => break,
+            Typed::Help => tell(local::help(session.handshake().as_ref())),
+            Typed::Cost => tell(vec![words::dollars(renderer.spent)]),
+            Typed::Model(None) => {
+                tell(local::models(session.handshake().as_ref(), renderer.model.as_deref()));
+            }
+            Typed::Mode(None) => tell(local::modes(renderer.mode.as_ref())),
+            Typed::Model(Some(name)) => {
+                let model = local::model(session.handshake().as_ref(), &name);
+                session.control().set_model(model).await?;
+            }
+            Typed::Mode(Some(name)) => {
+                session.control().set_permission_mode(name.as_str().into()).await?;
+            }
+            Typed::Prompt(text) => {
+                renderer.prompted();
+                if !turn(&session, &mut events, &mut asks, &mut renderer, text).await? {
+                    code = exit::FAILED;
+                }
+            }
+        }
+    }
+    let close = session.close();
+    tokio::pin!(close);
+    loop {
+        tokio::select! {
+            closed = &mut close => { closed?; break }
+            Some(ask) = asks.recv() => refuse(ask),
+        }
+    }
+    while let Some(event) = events.next().await? {
+        show(&mut renderer, &event)?;
+    }
+    Ok(code)
+}
+
+/// One turn. False if it failed.
+async fn turn(
+    session: &Session,
+    events: &mut Events,
+    asks: &mut mpsc::Receiver<Ask>,
+    renderer: &mut Renderer,
+    text: String,
+) -> anyhow::Result<bool> {
+    let mut turn = session.prompt(text).await?;
+    let outcome = loop {
+        tokio::select! {
+            event = events.next() => if let Some(event) = event? {
+                show(renderer, &event)?;
+            },
+            Some(ask) = asks.recv() => refuse(ask),
+            outcome = turn.outcome() => break outcome?,
+        }
+    };
+    // What it said may still wait to be shown.
+    loop {
+        tokio::select! {
+            biased;
+            event = events.next() => match event? {
+                Some(event) => show(renderer, &event)?,
+                None => break,
+            },
+            () = std::future::ready(()) => break,
+        }
+    }
+    Ok(outcome.is_success())
+}
+
+fn show(renderer: &mut Renderer, event: &Event) -> anyhow::Result<()> {
+    for piece in renderer.event(event) {
+        match piece {
+            Piece::Text(text) => {
+                let mut out = anstream::stdout();
+                out.write_all(text.as_bytes())?;
+                out.flush()?;
+            }
+            Piece::Line(line) if line.is_empty() => {}
+            Piece::Line(line) => anstream::eprintln!("{line}"),
+        }
+    }
+    Ok(())
+}
+
+fn tell(lines: Vec<String>) {
+    for line in lines {
+        anstream::eprintln!("{line}");
+    }
+}
+
+/// Nobody can be asked: says no, and says so.
+fn refuse(ask: Ask) {
+    let (what, hint, reply) = match &ask.topic {
+        Topic::Permission(request) => {
+            let name = telling::tool_name(request.tool_name.as_str().unwrap_or("a tool"));
+            let hint = "allow it with --allowed-tools or --permission-mode";
+            (name, hint, Reply::Deny(NOBODY.to_owned()))
+        }
+        Topic::Questions(_) => ("a question".to_owned(), "the agent goes on without", Reply::Skip),
+        Topic::Plan(_) => ("a plan".to_owned(), "use a terminal to decide", Reply::Reject),
+    };
+    let line = format!(
+        "✗ {} is refused: stdin is no terminal, so nobody can be asked; {hint}",
+        visible(&what)
+    );
+    anstream::eprintln!("{}", line.yellow());
+    ask.answer(reply);
+}
+
+/// The lines of stdin, as they come. Reading blocks, so a thread does it.
+fn read_lines() -> mpsc::Receiver<std::io::Result<String>> {
+    let (lines, received) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut whole = String::new();
+        for line in std::io::stdin().lock().lines() {
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    let _ = lines.blocking_send(Err(error));
+                    return;
+                }
+            };
+            whole.push_str(&line);
+            if whole.ends_with('\\') {
+                whole.push('\n');
+                continue;
+            }
+            if lines.blocking_send(Ok(std::mem::take(&mut whole))).is_err() {
+                return;
+            }
+        }
+        if !whole.is_empty() {
+            let _ = lines.blocking_send(Ok(whole));
+        }
+    });
+    received
+}

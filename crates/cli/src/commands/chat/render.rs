@@ -1,0 +1,432 @@
+//! [`Renderer`]: what happens, as pieces of text. Pure: events in, pieces out.
+
+use std::collections::HashMap;
+
+use console::truncate_str;
+use duologue_protocol::message::Usage;
+use duologue_protocol::permission::PermissionMode;
+use duologue_protocol::transcript::*;
+use duologue_protocol::{Field, Text};
+use owo_colors::OwoColorize as _;
+
+use super::telling::tool_name;
+use crate::visible::visible;
+use crate::words;
+
+/// Something to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// More of what the agent says: lines may be open.
+    Text(String),
+    /// A line about it.
+    Line(String),
+}
+
+/// What was shown last, for the blank lines between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Text,
+    Thinking,
+    Work,
+}
+
+/// A tool call without a result yet.
+struct Call {
+    name: String,
+    what: String,
+    /// It is shown as what it is: a menu.
+    hidden: bool,
+}
+
+pub(super) struct Renderer {
+    /// Whether thinking is shown.
+    pub(super) thinking: bool,
+    /// Whether pieces of a text are shown as they come; else only whole ones.
+    pub(super) streaming: bool,
+    pub(super) columns: usize,
+    /// What all turns cost.
+    pub(super) spent: f64,
+    pub(super) model: Option<String>,
+    pub(super) mode: Option<PermissionMode>,
+    /// What the agent is busy with, in a word or two.
+    pub(super) doing: String,
+    /// A plan that stood in a tool call.
+    pub(super) plan: String,
+    /// How many characters were streamed in this turn.
+    streamed: usize,
+    cwd: String,
+    last: Last,
+    /// The block that is being streamed was shown so far.
+    in_block: bool,
+    last_text: String,
+    calls: HashMap<String, Call>,
+    last_call: Option<String>,
+    /// How deep the sub-agents are, by the call that started them.
+    agents: HashMap<String, usize>,
+}
+
+impl Renderer {
+    pub(super) fn new(thinking: bool, columns: usize) -> Self {
+        Self {
+            thinking,
+            streaming: true,
+            columns,
+            spent: 0.0,
+            model: None,
+            mode: None,
+            doing: String::new(),
+            plan: String::new(),
+            streamed: 0,
+            cwd: String::new(),
+            last: Last::Nothing,
+            in_block: false,
+            last_text: String::new(),
+            calls: HashMap::new(),
+            last_call: None,
+            agents: HashMap::new(),
+        }
+    }
+
+    /// The person has said something.
+    pub(super) fn prompted(&mut self) {
+        (self.last, self.in_block, self.streamed) = (Last::Nothing, false, 0);
+        self.doing.clear();
+    }
+
+    /// About how many tokens were written in this turn. The exact number comes with its end.
+    pub(super) fn tokens(&self) -> u64 {
+        (self.streamed / 4) as u64
+    }
+
+    /// What an event looks like.
+    pub(super) fn event(&mut self, event: &Event) -> Vec<Piece> {
+        let mut out = Vec::new();
+        let depth =
+            event.agent().map_or(0, |agent| self.agents.get(agent.as_str()).copied().unwrap_or(1));
+        match event {
+            Event::TextDelta(delta) => self.delta(text(&delta.text), depth, false, &mut out),
+            Event::ThinkingDelta(delta) => self.delta(text(&delta.text), depth, true, &mut out),
+            Event::ToolInputDelta(delta) => self.streamed += text(&delta.partial_json).len(),
+            Event::ToolCallStarted(call) if depth == 0 => {
+                self.doing = tool_name(&visible(text(&call.name)));
+            }
+            Event::Text(said) => self.text(said, depth, &mut out),
+            Event::Thinking(thought) => self.thought(text(&thought.text), depth, &mut out),
+            Event::BlockAbandoned(_) => self.end_block(&mut out),
+            Event::ToolCall(call) => self.call(call, depth, &mut out),
+            Event::ToolResult(result) => self.result(result, depth, &mut out),
+            Event::TurnFinished(turn) => self.finished(turn, &mut out),
+            Event::RunStarted(run) => {
+                self.cwd = text(&run.cwd).to_owned();
+                self.model = run.model.as_str().map(str::to_owned).or(self.model.take());
+                self.mode = run.permission_mode.value().cloned().or(self.mode.take());
+            }
+            other => self.rest(other, depth, &mut out),
+        }
+        out
+    }
+
+    fn delta(&mut self, text: &str, depth: usize, thinking: bool, out: &mut Vec<Piece>) {
+        self.streamed += text.chars().count();
+        if depth > 0 {
+            return;
+        }
+        self.doing = if thinking { "thinking".to_owned() } else { String::new() };
+        if !self.streaming || text.is_empty() || (thinking && !self.thinking) {
+            return;
+        }
+        let kind = if thinking { Last::Thinking } else { Last::Text };
+        if !self.in_block || self.last != kind {
+            self.begin(kind, out);
+            self.in_block = true;
+        }
+        let text = visible(text);
+        out.push(Piece::Text(if thinking { dim(&text) } else { text.into_owned() }));
+    }
+
+    fn text(&mut self, said: &TextFinished, depth: usize, out: &mut Vec<Piece>) {
+        let said_text = text(&said.text);
+        if depth > 0 {
+            for line in visible(said_text).lines() {
+                self.work(depth, line, out);
+            }
+            return;
+        }
+        self.doing.clear();
+        said_text.clone_into(&mut self.last_text);
+        if self.in_block && self.last == Last::Text {
+            return self.end_block(out);
+        }
+        if said_text.trim().is_empty() {
+            return;
+        }
+        self.begin(Last::Text, out);
+        let shown = visible(said_text);
+        let shown =
+            if said.error.value().is_some() { shown.red().to_string() } else { shown.into_owned() };
+        out.push(Piece::Text(format!("{shown}\n")));
+    }
+
+    fn thought(&mut self, thought: &str, depth: usize, out: &mut Vec<Piece>) {
+        if depth > 0 || !self.thinking {
+            return;
+        }
+        if self.in_block && self.last == Last::Thinking {
+            return self.end_block(out);
+        }
+        if !thought.trim().is_empty() {
+            self.begin(Last::Thinking, out);
+            out.push(Piece::Text(format!("{}\n", dim(&visible(thought)))));
+        }
+    }
+
+    /// A blank line where another kind of thing begins.
+    fn begin(&mut self, kind: Last, out: &mut Vec<Piece>) {
+        self.end_block(out);
+        if self.last != Last::Nothing && (self.last != kind || kind == Last::Text) {
+            out.push(Piece::Line(String::new()));
+        }
+        self.last = kind;
+        self.last_call = None;
+    }
+
+    fn end_block(&mut self, out: &mut Vec<Piece>) {
+        if std::mem::take(&mut self.in_block) {
+            out.push(Piece::Text("\n".to_owned()));
+        }
+    }
+
+    /// A line about the agent's work, cut to the width of the terminal.
+    fn work(&mut self, depth: usize, line: &str, out: &mut Vec<Piece>) {
+        if self.last != Last::Work {
+            self.begin(Last::Work, out);
+        }
+        let bars = "│ ".repeat(depth);
+        let room = self.columns.saturating_sub(2 * depth + 1).max(16);
+        out.push(Piece::Line(format!("{}{}", bars.dimmed(), truncate_str(line, room, "…"))));
+    }
+
+    /// A remark: dim, at the side.
+    fn remark(&mut self, depth: usize, line: &str, out: &mut Vec<Piece>) {
+        self.work(depth, &format!("{} {}", "·".dimmed(), visible(line).dimmed()), out);
+    }
+
+    fn call(&mut self, call: &ToolCall, depth: usize, out: &mut Vec<Piece>) {
+        let name = text(&call.name);
+        if name == "ExitPlanMode" {
+            self.plan = words::call(call);
+        }
+        if name == "AskUserQuestion" || name == "ExitPlanMode" {
+            if let Some(id) = call.id.as_str() {
+                let call = Call { name: name.to_owned(), what: String::new(), hidden: true };
+                self.calls.insert(id.to_owned(), call);
+            }
+            return;
+        }
+        let what = words::call(call);
+        let what = match what.strip_prefix(&self.cwd) {
+            Some(path) if !self.cwd.is_empty() => path.trim_start_matches('/').to_owned(),
+            _ => what,
+        };
+        let mut lines = what.lines();
+        let mut first = visible(lines.next().unwrap_or_default()).into_owned();
+        if lines.next().is_some() {
+            first.push_str(" …");
+        }
+        let name = visible(&tool_name(name)).into_owned();
+        self.doing = format!("{name} {first}");
+        self.last_call = None;
+        self.work(depth, &format!("{} {} {first}", "●".cyan(), name.bold()), out);
+        if let Some(id) = call.id.as_str() {
+            self.last_call = Some(id.to_owned());
+            self.calls.insert(id.to_owned(), Call { name, what: first, hidden: false });
+        }
+    }
+
+    fn result(&mut self, result: &ToolResult, depth: usize, out: &mut Vec<Piece>) {
+        let id = result.tool_use_id.as_str().unwrap_or_default();
+        let Some(call) = self.calls.remove(id) else { return };
+        if call.hidden && !result.is_error.is_true() {
+            return;
+        }
+        self.doing.clear();
+        let content = words::content(&result.content);
+        let content = visible(content.trim());
+        let first = content.lines().next().unwrap_or_default();
+        let came = if result.is_error.is_true() {
+            let first = first.replace("<tool_use_error>", "").replace("</tool_use_error>", "");
+            format!("error: {first}").trim_end_matches([':', ' ']).red().to_string()
+        } else {
+            match content.lines().count() {
+                0 => "ok".dimmed().to_string(),
+                1 => format!("ok: {first}").dimmed().to_string(),
+                lines => format!("ok, {lines} lines: {first}").dimmed().to_string(),
+            }
+        };
+        let whose = if self.last_call.as_deref() == Some(id) {
+            String::new()
+        } else {
+            format!("{} {} ", call.name, truncate_str(&call.what, 24, "…")).dimmed().to_string()
+        };
+        self.work(depth, &format!("  {} {whose}{came}", "└".dimmed()), out);
+    }
+
+    fn finished(&mut self, turn: &TurnFinished, out: &mut Vec<Piece>) {
+        self.end_block(out);
+        self.calls.clear();
+        self.doing.clear();
+        let cost = turn.cost_usd.as_f64().unwrap_or_default();
+        self.spent += cost;
+        match turn.outcome.value() {
+            Some(Outcome::Success) | None => {}
+            Some(Outcome::Interrupted) => {
+                out.push(Piece::Line("✗ interrupted".yellow().to_string()))
+            }
+            Some(_) => {
+                let error = turn.error.as_str().unwrap_or("the turn failed");
+                if error != self.last_text {
+                    out.push(Piece::Line(format!("✗ {}", visible(error)).red().to_string()));
+                }
+            }
+        }
+        let mut bill = Vec::new();
+        let used =
+            |usage: &Usage| words::tokens_in(usage) + usage.output_tokens.as_u64().unwrap_or(0);
+        // An interrupted turn is told to have cost nothing.
+        if cost > 0.0 || turn.usage.value().is_some_and(|usage| used(usage) > 0) {
+            bill.push(words::bill(turn));
+        }
+        if self.spent > cost {
+            bill.push(format!("total {}", words::dollars(self.spent)));
+        }
+        bill.extend(turn.duration_ms.as_u64().map(words::span));
+        out.push(Piece::Line(dim(&bill.join(" · "))));
+        out.push(Piece::Line(String::new()));
+        self.last = Last::Nothing;
+        self.last_text.clear();
+    }
+
+    /// Something else was shown: a menu.
+    pub(super) fn interjected(&mut self) {
+        (self.last, self.in_block) = (Last::Work, false);
+    }
+
+    fn rest(&mut self, event: &Event, depth: usize, out: &mut Vec<Piece>) {
+        match event {
+            // What becomes of those was seen when they were answered.
+            Event::QuestionAsked(ask) => {
+                self.calls.remove(ask.tool_use_id.as_str().unwrap_or_default());
+            }
+            Event::PlanProposed(ask) => {
+                self.calls.remove(ask.tool_use_id.as_str().unwrap_or_default());
+            }
+            Event::AgentStarted(agent) => {
+                if let Some(id) = agent.tool_use_id.as_str() {
+                    self.agents.insert(id.to_owned(), depth + 1);
+                }
+                if agent.background.is_true() {
+                    self.remark(depth + 1, "works in the background", out);
+                }
+            }
+            Event::AgentProgress(agent) => text(&agent.description).clone_into(&mut self.doing),
+            Event::AgentFinished(agent) => {
+                let status = text(&agent.status);
+                if status != "completed" {
+                    self.remark(depth + 1, &format!("sub-agent {status}"), out);
+                }
+            }
+            Event::TaskStarted(task) => {
+                self.remark(depth, &format!("in the background: {}", text(&task.description)), out);
+            }
+            Event::TaskFinished(task) => {
+                let what = format!("background {}: {}", text(&task.status), text(&task.summary));
+                self.remark(depth, what.trim_end_matches([':', ' ']), out);
+            }
+            Event::PermissionDenied(denied) => {
+                let why = text(if denied.reason.value().is_some() {
+                    &denied.reason
+                } else {
+                    &denied.message
+                });
+                let what = format!("✗ {} was not allowed: {why}", text(&denied.tool_name));
+                self.work(depth, &visible(&what).yellow().to_string(), out);
+            }
+            Event::Status(status) => text(&status.status).clone_into(&mut self.doing),
+            Event::ModeChanged(change) if self.mode.as_ref() != change.mode.value() => {
+                self.mode = change.mode.value().cloned();
+                let mode = change.mode.as_str().unwrap_or_default();
+                self.remark(depth, &format!("mode {mode}"), out);
+            }
+            Event::Compacted(compacted) => {
+                let what = match (compacted.error.as_str(), compacted.pre_tokens.as_u64()) {
+                    (Some(error), _) => format!("the context could not be compacted: {error}"),
+                    (None, Some(before)) => {
+                        format!("the context was compacted from {} tokens", words::count(before))
+                    }
+                    (None, None) => "the context was compacted".to_owned(),
+                };
+                self.remark(depth, &what, out);
+            }
+            Event::ApiRetry(retry) => {
+                let what = format!(
+                    "the API fails ({}): try {} of {} in {}",
+                    retry.error.as_str().unwrap_or("no reason given"),
+                    retry.attempt.as_u64().unwrap_or_default(),
+                    retry.max_retries.as_u64().unwrap_or_default(),
+                    words::span(retry.delay_ms.as_f64().unwrap_or_default() as u64),
+                );
+                self.remark(depth, &what, out);
+            }
+            Event::ModelFallback(change) => {
+                self.model = change.to.as_str().map(str::to_owned).or(self.model.take());
+                self.remark(depth, &format!("{} answers instead", text(&change.to)), out);
+            }
+            Event::RateLimit(limit) if text(&limit.status) != "allowed" => {
+                let used = limit.utilization.as_f64().unwrap_or_default() * 100.0;
+                let what = format!(
+                    "limit {} {}: {used:.0} % used",
+                    text(&limit.kind),
+                    text(&limit.status)
+                );
+                self.remark(depth, &what, out);
+            }
+            Event::Error(error) => {
+                let what = format!("✗ {}", visible(text(&error.message))).red().to_string();
+                self.work(depth, &what, out);
+            }
+            Event::Notice(notice) if !text(&notice.text).is_empty() => {
+                self.remark(depth, text(&notice.text), out);
+            }
+            Event::AuthStatus(auth) if auth.error.value().is_some() => {
+                self.remark(depth, text(&auth.error), out);
+            }
+            Event::ConversationReset(_) => self.remark(depth, "the conversation starts anew", out),
+            Event::MalformedLine(line) => {
+                self.remark(
+                    depth,
+                    &format!("a line of the agent is malformed: {}", text(&line.reason)),
+                    out,
+                );
+            }
+            // Seen elsewhere: in a menu, in the spinner, or of no use to a person.
+            _ => {}
+        }
+    }
+}
+
+/// Dim, line by line: a terminal that scrolls may forget how a line began.
+pub(super) fn dim(text: &str) -> String {
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| if line.is_empty() { String::new() } else { line.dimmed().to_string() })
+        .collect();
+    lines.join("\n")
+}
+
+fn text(field: &Field<Text>) -> &str {
+    field.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! [`Terminal`]: text that goes up, and a few lines at the bottom that stay: a spinner, a menu.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use console::{measure_text_width, truncate_str};
+
+/// Who has the bottom of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bottom {
+    /// Lines that give way: an answer may be streamed where they stand.
+    Status,
+    /// Lines that stay: what is printed goes above them, line by line.
+    Menu,
+    /// The line editor: what is printed goes through it.
+    Prompt,
+}
+
+pub(super) struct Terminal<W> {
+    out: W,
+    colours: bool,
+    columns: usize,
+    bottom: Bottom,
+    lines: Vec<String>,
+    /// How wide the lines are that were drawn.
+    drawn: Vec<usize>,
+    /// The last line of the text has no end yet.
+    open: bool,
+    /// What could not be printed yet.
+    held: String,
+    /// Prints above the line editor.
+    above: SyncSender<String>,
+}
+
+impl<W: Write> Terminal<W> {
+    pub(super) fn new(out: W, colours: bool, columns: usize, above: SyncSender<String>) -> Self {
+        Self {
+            out,
+            colours,
+            columns,
+            bottom: Bottom::Status,
+            lines: Vec::new(),
+            drawn: Vec::new(),
+            open: false,
+            held: String::new(),
+            above,
+        }
+    }
+
+    /// Whether it had another size before.
+    pub(super) fn resize(&mut self, columns: usize) -> io::Result<bool> {
+        if columns == self.columns {
+            return Ok(false);
+        }
+        self.columns = columns.max(2);
+        self.erase()?;
+        self.draw()?;
+        self.out.flush()?;
+        Ok(true)
+    }
+
+    /// Prints a piece of a text.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        match self.bottom {
+            Bottom::Status if self.held.is_empty() => {
+                self.erase()?;
+                self.put(text)?;
+                self.open = !text.ends_with('\n');
+                self.draw()?;
+            }
+            _ => {
+                self.held.push_str(text);
+                self.release()?;
+            }
+        }
+        self.out.flush()
+    }
+
+    /// Prints a whole line.
+    pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
+        self.end_line()?;
+        self.text(&format!("{line}\n"))
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        let open = if self.held.is_empty() { self.open } else { !self.held.ends_with('\n') };
+        if open { self.text("\n") } else { Ok(()) }
+    }
+
+    /// Gives the bottom to somebody, with these lines.
+    pub(super) fn set_bottom(&mut self, bottom: Bottom, lines: Vec<String>) -> io::Result<()> {
+        if bottom != Bottom::Status && self.bottom == Bottom::Status {
+            self.end_line()?;
+        }
+        self.erase()?;
+        let changed = bottom != self.bottom;
+        self.bottom = bottom;
+        if changed {
+            self.release()?;
+        }
+        self.lines = lines;
+        self.draw()?;
+        self.out.flush()
+    }
+
+    /// Prints what was held back, as far as that is possible now.
+    pub(super) fn release(&mut self) -> io::Result<()> {
+        let whole = match self.bottom {
+            Bottom::Status => self.held.len(),
+            _ => self.held.rfind('\n').map_or(0, |at| at + 1),
+        };
+        if whole == 0 {
+            return Ok(());
+        }
+        let rest = self.held.split_off(whole);
+        let text = std::mem::replace(&mut self.held, rest);
+        if self.bottom == Bottom::Prompt {
+            let shown = if self.colours { text } else { strip(&text) };
+            if let Err(TrySendError::Full(text)) = self.above.try_send(shown) {
+                self.held.insert_str(0, &text);
+            }
+            return Ok(());
+        }
+        self.erase()?;
+        self.put(&text)?;
+        self.open = !text.ends_with('\n');
+        self.draw()
+    }
+
+    fn put(&mut self, text: &str) -> io::Result<()> {
+        let text = if self.colours { text.to_owned() } else { strip(text) };
+        // In raw mode a newline goes down only.
+        self.out.write_all(text.replace('\n', "\r\n").as_bytes())
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        // The line editor draws itself; and nothing stands beside a text that is not done.
+        if self.bottom == Bottom::Prompt || self.open {
+            return Ok(());
+        }
+        let lines = self.lines.clone();
+        for (at, line) in lines.iter().enumerate() {
+            if at > 0 {
+                self.put("\n")?;
+            }
+            let line = truncate_str(line, self.columns.saturating_sub(1), "…");
+            self.drawn.push(measure_text_width(&line));
+            self.put(&line)?;
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        // Where the terminal became narrower, lines may have become several.
+        let rows: usize =
+            self.drawn.drain(..).map(|width| width.div_ceil(self.columns).max(1)).sum();
+        match rows {
+            0 => Ok(()),
+            1 => write!(self.out, "\r\x1b[J"),
+            rows => write!(self.out, "\r\x1b[{}A\x1b[J", rows - 1),
+        }
+    }
+}
+
+fn strip(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use super::*;
+
+    fn terminal(columns: usize) -> (Terminal<Vec<u8>>, Receiver<String>) {
+        let (above, printed) = sync_channel(1);
+        (Terminal::new(Vec::new(), false, columns, above), printed)
+    }
+
+    fn shown(terminal: &mut Terminal<Vec<u8>>) -> String {
+        String::from_utf8(std::mem::take(&mut terminal.out)).unwrap().replace('\x1b', "^")
+    }
+
+    #[test]
+    fn a_status_gives_way_to_a_stream() {
+        let (mut terminal, _above) = terminal(20);
+        terminal.set_bottom(Bottom::Status, vec!["busy".into()]).unwrap();
+        assert_eq!(shown(&mut terminal), "busy");
+        terminal.text("Hel").unwrap();
+        terminal.text("lo").unwrap();
+        assert_eq!(shown(&mut terminal), "\r^[JHello");
+        terminal.line("\x1b[1m*\x1b[0m").unwrap();
+        assert_eq!(shown(&mut terminal), "\r\nbusy\r^[J*\r\nbusy");
+    }
+
+    #[test]
+    fn a_menu_stays_below_what_is_printed() {
+        let (mut terminal, _above) = terminal(20);
+        terminal.text("open").unwrap();
+        terminal.set_bottom(Bottom::Menu, vec!["one".into(), "two".into()]).unwrap();
+        assert_eq!(shown(&mut terminal), "open\r\none\r\ntwo");
+        terminal.text("half").unwrap();
+        assert_eq!(shown(&mut terminal), "");
+        terminal.text(" done\nmore").unwrap();
+        assert_eq!(shown(&mut terminal), "\r^[1A^[Jhalf done\r\none\r\ntwo");
+        terminal.set_bottom(Bottom::Status, Vec::new()).unwrap();
+        assert_eq!(shown(&mut terminal), "\r^[1A^[Jmore");
+    }
+
+    #[test]
+    fn lines_are_cut_and_a_narrow_terminal_is_cleared() {
+        let (mut terminal, _above) = terminal(10);
+        terminal.set_bottom(Bottom::Menu, vec!["日本語日本語".into(), "x".into()]).unwrap();
+        assert_eq!(shown(&mut terminal), "日本語日…\r\nx");
+        terminal.resize(5).unwrap();
+        assert_eq!(shown(&mut terminal), "\r^[2A^[J日…\r\nx");
+    }
+
+    #[test]
+    fn at_the_prompt_whole_lines_go_through_the_editor() {
+        let (mut terminal, above) = terminal(20);
+        terminal.set_bottom(Bottom::Prompt, Vec::new()).unwrap();
+        terminal.text("a").unwrap();
+        terminal.text("b\nc").unwrap();
+        assert_eq!(above.try_recv().unwrap(), "ab\n");
+        // Nobody takes them: they wait, in order.
+        terminal.text("\n").unwrap();
+        terminal.text("d\ne\n").unwrap();
+        assert_eq!(above.try_recv().unwrap(), "c\n");
+        terminal.release().unwrap();
+        assert_eq!(above.try_recv().unwrap(), "d\ne\n");
+        assert_eq!(shown(&mut terminal), "");
+    }
+}

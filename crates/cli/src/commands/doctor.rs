@@ -1,0 +1,46 @@
+//! `duologue doctor`.
+
+mod examine;
+mod machine;
+mod report;
+
+use duologue::find;
+
+use crate::agent::Agent;
+use crate::args::Doctor;
+use crate::exit;
+use crate::runtime;
+
+use report::{Finding, Report};
+
+pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
+    let mut report = Report::default();
+    let code = match Agent::resolve(&args.agent) {
+        Ok(agent) => {
+            report.program = Some(agent.program.clone());
+            runtime::block_on(examine::examine(agent, args.timeout, &mut report))?;
+            if report.is_well() { exit::OK } else { exit::FAILED }
+        }
+        Err(error) if error.is::<find::NotFound>() => {
+            let (what, how) = not_found(&error.to_string());
+            report.add(Finding::broken("program", what, how));
+            report.add(machine::config());
+            exit::NO_AGENT
+        }
+        Err(error) => return Err(error),
+    };
+    if args.json {
+        report.print_json(code)?;
+    } else {
+        report.print()?;
+    }
+    Ok(code)
+}
+
+/// The places that were looked at, and what to do.
+fn not_found(error: &str) -> (String, String) {
+    match error.rsplit_once('\n') {
+        Some((what, how)) => (what.to_owned(), how.to_owned()),
+        None => (error.to_owned(), String::new()),
+    }
+}

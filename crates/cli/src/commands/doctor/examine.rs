@@ -1,0 +1,180 @@
+//! Starts the agent, shakes hands, and lets it go. Nothing is asked of the model.
+
+use std::time::{Duration, Instant};
+
+use duologue::{Error, Handshake, Session, find};
+use duologue_protocol::control::InitializeReply;
+use duologue_protocol::launch::CliVersion;
+
+use super::machine;
+use super::report::{Finding, Report};
+use crate::agent::Agent;
+
+/// How often a request is timed. The quickest counts: the first waits for the agent to warm up.
+const TIMES: usize = 3;
+
+/// How long an answer may take. Old versions do not answer what they do not know.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Keeps the CLI from the network, as far as it lets itself be kept.
+const OFFLINE: [&str; 3] =
+    ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
+
+pub(super) async fn examine(
+    agent: Agent,
+    patience: Duration,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let shown = std::iter::once(agent.program.as_os_str())
+        .chain(agent.leading.iter().map(AsRef::as_ref))
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ");
+    report.add(Finding::well("program", shown));
+    let version = find::version(&agent.program, &agent.leading).await;
+    let node = machine::node(&agent);
+
+    let began = Instant::now();
+    let mut builder = agent.session().handshake(Handshake::Require).handshake_within(patience);
+    if let Some(version) = version {
+        builder = builder.cli_version(version);
+    }
+    for name in OFFLINE {
+        builder = builder.env(name, "1");
+    }
+    let session = builder.start().await;
+    let took = began.elapsed();
+
+    let known = session.as_ref().map_or(version, Session::version);
+    report.version = known.as_ref().map(ToString::to_string);
+    report.tested = known.as_ref().map(find::is_tested);
+    report.add(of_version(known));
+    report.add(node);
+    report.add(machine::config());
+    let session = match session {
+        Ok(session) => session,
+        Err(error) => {
+            report.add(Finding::broken("handshake", error.to_string(), mend(&error)));
+            return Ok(());
+        }
+    };
+    report.handshake = Some(took);
+    report.add(Finding::well("handshake", format!("in {}", span(took))));
+    let (trip, finding) = round_trip(&session, patience).await;
+    report.round_trip = trip;
+    report.add(finding);
+    if let Some(reply) = session.handshake() {
+        report.add(account(&reply));
+        if let Some(conflict) = reply.auth_conflict.value().filter(|conflict| !conflict.is_null()) {
+            let kind = conflict.get("kind").and_then(|kind| kind.as_str());
+            let kind = kind.as_ref().map_or("two ways to log in", |kind| kind.as_str()).to_owned();
+            let how = "Unset ANTHROPIC_API_KEY, or log out of the other.";
+            report.add(Finding::warning("login", format!("they contradict: {kind}"), how));
+        }
+    }
+    report.add(end(session).await);
+    Ok(())
+}
+
+fn of_version(version: Option<CliVersion>) -> Finding {
+    const NAME: &str = "version";
+    let tested = || find::TESTED.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match version {
+        Some(version) if find::is_tested(&version) => {
+            Finding::well(NAME, format!("{version}, tested"))
+        }
+        Some(version) => Finding::warning(
+            NAME,
+            format!("{version}, not tested"),
+            format!("It will probably work. Tested are {}.", tested()),
+        ),
+        None => Finding::warning(
+            NAME,
+            "unknown: the agent does not say",
+            "Is it Claude Code? `--version` should tell.",
+        ),
+    }
+}
+
+async fn round_trip(session: &Session, patience: Duration) -> (Option<Duration>, Finding) {
+    const NAME: &str = "round trip";
+    let control = session.control().within(patience.min(ANSWER));
+    let mut best: Option<Duration> = None;
+    for _ in 0..TIMES {
+        let began = Instant::now();
+        match control.get_binary_version().await {
+            // An agent that knows no such request has answered, too.
+            Ok(_) | Err(Error::Refused { .. } | Error::Malformed { .. }) => {
+                let took = began.elapsed();
+                best = Some(best.map_or(took, |best| best.min(took)));
+            }
+            Err(error @ Error::TimedOut { .. }) => {
+                let how = "Versions before 2.1 do not answer what they do not know: update.";
+                return (None, Finding::warning(NAME, error.to_string(), how));
+            }
+            Err(error) => return (None, Finding::broken(NAME, error.to_string(), mend(&error))),
+        }
+    }
+    let took = best.unwrap_or_default();
+    (best, Finding::well(NAME, format!("a request and its answer take {}", span(took))))
+}
+
+/// Who pays, as far as the handshake tells. Never a key, and no address.
+fn account(reply: &InitializeReply) -> Finding {
+    const NAME: &str = "account";
+    let Some(account) = reply.account.value() else {
+        return Finding::warning(NAME, "the agent does not say", "Run a prompt to find out.");
+    };
+    let told = |text: Option<&str>| {
+        text.filter(|text| !text.is_empty() && *text != "none").map(str::to_owned)
+    };
+    let provider = told(account.api_provider.as_str());
+    let elsewhere = provider.as_deref().is_some_and(|provider| provider != "firstParty");
+    let source = told(account.api_key_source.as_str()).map(|from| format!("API key from {from}"));
+    let token = told(account.token_source.as_str()).map(|from| format!("token from {from}"));
+    let plan = told(account.subscription_type.as_str());
+    let parts: Vec<String> = plan.into_iter().chain(source).chain(token).collect();
+    if parts.is_empty() && !elsewhere {
+        let how = "Run `claude` and then /login, or set ANTHROPIC_API_KEY.";
+        return Finding::broken(NAME, "nobody is logged in, and there is no API key", how);
+    }
+    let parts = parts.into_iter().chain(provider.filter(|_| elsewhere));
+    Finding::well(NAME, parts.collect::<Vec<_>>().join(", "))
+}
+
+async fn end(session: Session) -> Finding {
+    const NAME: &str = "end";
+    let began = Instant::now();
+    match session.close().await {
+        Ok(report) if report.code == Some(0) => {
+            Finding::well(NAME, format!("in peace, in {}", span(began.elapsed())))
+        }
+        Ok(report) => {
+            let how = "Nothing to do: it was ended. Tell us, if it happens again.";
+            let what = match (report.code, report.signal) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("ended by signal {signal}"),
+                (None, None) => "not known how".to_owned(),
+            };
+            Finding::warning(NAME, what, how)
+        }
+        Err(error) => Finding::broken(NAME, error.to_string(), mend(&error)),
+    }
+}
+
+/// What to do about an error of the agent.
+fn mend(error: &Error) -> &'static str {
+    match error {
+        Error::TimedOut { .. } => {
+            "Is it Claude Code 1.0.128 or newer? If the machine is slow, raise --timeout."
+        }
+        Error::Spawn(_) => "Install it again: `npm install -g @anthropic-ai/claude-code`.",
+        Error::Gone(_) => "Its stderr says why. If it does not, install it again.",
+        _ => "Update Claude Code: `claude update`.",
+    }
+}
+
+fn span(span: Duration) -> String {
+    let millis = span.as_secs_f64() * 1000.0;
+    if millis < 10.0 { format!("{millis:.1} ms") } else { format!("{millis:.0} ms") }
+}

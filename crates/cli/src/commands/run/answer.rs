@@ -1,0 +1,162 @@
+//! What goes to stdout.
+
+use std::io::IsTerminal as _;
+
+use duologue::{Event, Message, TurnOutcome};
+use duologue_protocol::Line;
+use tokio::io::{AsyncWriteExt as _, Stdout};
+
+use crate::args::{Output, Run};
+use crate::visible::visible;
+
+/// Stdout, and nothing but what was asked for.
+pub(super) struct Answer {
+    out: Stdout,
+    kind: Kind,
+    is_terminal: bool,
+    /// What was written of the text that is being streamed.
+    streamed: String,
+    /// Whether the last character was no newline.
+    inside_a_line: bool,
+    wrote: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    /// The value that a schema asked for.
+    Value,
+    Result,
+    Lines,
+}
+
+impl Answer {
+    pub(super) fn new(args: &Run) -> Self {
+        let kind = match args.output {
+            Output::Text if args.schema.is_some() => Kind::Value,
+            Output::Text => Kind::Text,
+            Output::Json => Kind::Result,
+            Output::StreamJson => Kind::Lines,
+        };
+        Self {
+            out: tokio::io::stdout(),
+            kind,
+            is_terminal: std::io::stdout().is_terminal(),
+            streamed: String::new(),
+            inside_a_line: false,
+            wrote: false,
+        }
+    }
+
+    /// Whether the person sees an unfinished line.
+    pub(super) const fn is_inside_a_line(&self) -> bool {
+        self.inside_a_line && self.is_terminal
+    }
+
+    /// Whether it has something to write for this event: texts of the main agent.
+    pub(super) fn takes(&self, event: &Event) -> bool {
+        let is_text = match event {
+            Event::TextDelta(_) => true,
+            // What the CLI says in place of the model is no answer.
+            Event::Text(text) => text.error.value().is_none(),
+            Event::BlockAbandoned(_) => self.inside_a_line,
+            _ => false,
+        };
+        self.kind == Kind::Text && is_text && event.agent().is_none()
+    }
+
+    pub(super) async fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        match event {
+            Event::TextDelta(delta) => {
+                let text = delta.text.as_str().unwrap_or_default();
+                self.streamed.push_str(text);
+                self.write(text).await
+            }
+            Event::Text(text) => {
+                let text = text.text.as_str().unwrap_or_default();
+                let streamed = std::mem::take(&mut self.streamed);
+                match text.strip_prefix(streamed.as_str()) {
+                    Some(rest) => self.write(rest).await?,
+                    None => {
+                        self.end_line().await?;
+                        self.write(text).await?;
+                    }
+                }
+                self.end_line().await
+            }
+            _ => {
+                self.streamed.clear();
+                self.end_line().await
+            }
+        }
+    }
+
+    /// A line of the agent, as it is.
+    pub(super) async fn line(&mut self, line: &Line) -> anyhow::Result<()> {
+        if self.kind == Kind::Lines {
+            self.bytes(line.raw()).await?;
+            self.bytes(b"\n").await?;
+            self.out.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// The turn has ended.
+    pub(super) async fn finish(
+        &mut self,
+        outcome: &TurnOutcome,
+        result: Option<&Message>,
+    ) -> anyhow::Result<()> {
+        match self.kind {
+            Kind::Text => {
+                self.end_line().await?;
+                // What a command or a hook says is in no message.
+                if !self.wrote && outcome.is_success() && !outcome.text().is_empty() {
+                    self.write(outcome.text()).await?;
+                    self.end_line().await?;
+                }
+            }
+            Kind::Value => {
+                if let Some(value) = outcome.structured_output() {
+                    self.bytes(value.as_json().as_bytes()).await?;
+                    self.bytes(b"\n").await?;
+                }
+            }
+            Kind::Result => {
+                if let Some(result) = result {
+                    self.bytes(result.line.raw()).await?;
+                    self.bytes(b"\n").await?;
+                }
+            }
+            Kind::Lines => {}
+        }
+        self.out.flush().await?;
+        Ok(())
+    }
+
+    async fn write(&mut self, text: &str) -> anyhow::Result<()> {
+        let Some(last) = text.chars().next_back() else { return Ok(()) };
+        self.inside_a_line = last != '\n';
+        if self.is_terminal {
+            self.bytes(visible(text).as_bytes()).await?;
+        } else {
+            self.bytes(text.as_bytes()).await?;
+        }
+        self.out.flush().await?;
+        Ok(())
+    }
+
+    async fn end_line(&mut self) -> anyhow::Result<()> {
+        if std::mem::take(&mut self.inside_a_line) {
+            self.bytes(b"\n").await?;
+            self.out.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        self.wrote = true;
+        self.out.write_all(bytes).await?;
+        Ok(())
+    }
+}

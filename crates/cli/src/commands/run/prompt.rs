@@ -1,0 +1,46 @@
+//! Where the prompt comes from.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::args::Run;
+
+/// The prompt: what was typed, what stands in the file, or both.
+pub(super) fn read(args: &Run) -> anyhow::Result<String> {
+    let stdin = Path::new("-");
+    let typed = args.prompt.as_deref().filter(|prompt| *prompt != "-");
+    let text = match (typed, args.file.as_deref()) {
+        (Some(typed), Some(file)) => format!("{typed}\n\n{}", from(file)?),
+        (Some(typed), None) => typed.to_owned(),
+        (None, Some(file)) => {
+            anyhow::ensure!(
+                args.prompt.is_none() || file == stdin,
+                "the prompt is to come from stdin and from --file: leave one out"
+            );
+            from(file)?
+        }
+        (None, None) => {
+            anyhow::ensure!(
+                args.prompt.is_some() || !std::io::stdin().is_terminal(),
+                "there is no prompt: give it as an argument, with --file, or on stdin"
+            );
+            from(stdin)?
+        }
+    };
+    anyhow::ensure!(!text.trim().is_empty(), "the prompt is empty");
+    Ok(text)
+}
+
+fn from(path: &Path) -> anyhow::Result<String> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("could not read the prompt from stdin")?;
+        return Ok(text);
+    }
+    let context = || format!("could not read the prompt from {}", path.display());
+    std::fs::read_to_string(path).with_context(context)
+}

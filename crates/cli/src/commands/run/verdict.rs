@@ -1,0 +1,98 @@
+//! What a turn came to: the last words on stderr, and the exit code.
+
+use duologue::TurnOutcome;
+use duologue_protocol::lines::{ResultSubtype, TerminalReason, TurnResult};
+
+use super::Stopped;
+use super::progress::Progress;
+use crate::args::Run;
+use crate::exit;
+use crate::words;
+
+pub(super) fn judge(
+    args: &Run,
+    outcome: &TurnOutcome,
+    result: Option<&TurnResult>,
+    stopped: &Stopped,
+    progress: &mut Progress,
+) -> anyhow::Result<u8> {
+    let denied = denied(outcome, result);
+    if let Some(denied) = &denied {
+        progress.warn(&format!("not allowed: {denied}. {HINT}"));
+    }
+    let code = if outcome.is_success() {
+        if args.schema.is_some() && outcome.structured_output().is_none() {
+            progress.error("the model gave no value that fits the schema");
+            exit::FAILED
+        } else {
+            exit::OK
+        }
+    } else {
+        let (code, error) = failed(outcome, result, stopped, denied.is_some());
+        progress.error(&error);
+        code
+    };
+    progress.aside(&bill(outcome));
+    Ok(code)
+}
+
+const HINT: &str = "Nobody is asked in a run: allow them with --allowed-tools, \
+                    --permission-mode acceptEdits, or --yes for everything";
+
+fn failed(
+    outcome: &TurnOutcome,
+    result: Option<&TurnResult>,
+    stopped: &Stopped,
+    denied: bool,
+) -> (u8, String) {
+    let reason = result.and_then(|result| result.terminal_reason.value());
+    let subtype = result.and_then(|result| result.subtype.value());
+    let error = outcome.error().unwrap_or_default().to_owned();
+    if let Some(most) = stopped.by_clock {
+        let error = format!("it took more than {} s and was interrupted", most.as_secs_f64());
+        return (exit::FAILED, error);
+    }
+    if stopped.by_person {
+        return (exit::INTERRUPTED, "interrupted".to_owned());
+    }
+    let over_budget = subtype == Some(&ResultSubtype::ErrorMaxBudgetUsd)
+        || reason == Some(&TerminalReason::BudgetExhausted);
+    if over_budget {
+        return (exit::OVER_BUDGET, error);
+    }
+    // What the API did to the turn is not the denial's doing.
+    let by_api = result.is_some_and(|result| result.api_error_status.value().is_some())
+        || reason == Some(&TerminalReason::ApiError);
+    (if denied && !by_api { exit::DENIED } else { exit::FAILED }, error)
+}
+
+/// The tools that were not allowed, each once, with how often.
+fn denied(outcome: &TurnOutcome, result: Option<&TurnResult>) -> Option<String> {
+    let denials = result.map(|result| result.permission_denials.items()).unwrap_or_default();
+    let mut tools: Vec<(&str, usize)> = Vec::new();
+    for denial in denials {
+        let name = denial.tool_name.as_str().unwrap_or("a tool");
+        match tools.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, times)) => *times += 1,
+            None => tools.push((name, 1)),
+        }
+    }
+    if tools.is_empty() {
+        let count = outcome.denials();
+        return (count > 0).then(|| format!("{count} tool calls"));
+    }
+    let names = tools.into_iter().map(|(name, times)| match times {
+        1 => name.to_owned(),
+        _ => format!("{name} ({times} times)"),
+    });
+    Some(names.collect::<Vec<_>>().join(", "))
+}
+
+fn bill(outcome: &TurnOutcome) -> String {
+    let finished = outcome.finished();
+    let mut parts = vec![words::bill(finished)];
+    parts.extend(finished.duration_ms.as_u64().map(words::span));
+    parts.extend(outcome.session_id().map(|id| format!("session {}", id.as_str())));
+    parts.retain(|part| !part.is_empty());
+    parts.join(" · ")
+}

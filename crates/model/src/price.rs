@@ -1,0 +1,223 @@
+//! What an answer costs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The tokens of an answer, by price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tokens {
+    /// Read.
+    pub input: u64,
+    /// Written.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Put into the cache, for however long.
+    pub cache_write: u64,
+    /// Of these, put there for an hour.
+    pub cache_write_1h: u64,
+}
+
+impl Tokens {
+    /// From the `usage` of a message. What is missing is 0.
+    #[must_use]
+    pub fn from_usage(usage: &Value) -> Self {
+        let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+        Self {
+            input: count("input_tokens"),
+            output: count("output_tokens"),
+            cache_read: count("cache_read_input_tokens"),
+            cache_write: count("cache_creation_input_tokens"),
+            cache_write_1h: usage["cache_creation"]["ephemeral_1h_input_tokens"]
+                .as_u64()
+                .unwrap_or(0),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Tokens {
+    fn add_assign(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.cache_write_1h += other.cache_write_1h;
+    }
+}
+
+/// Prices of a model, in US dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Price {
+    /// Of what is read.
+    pub input: f64,
+    /// Of what is written.
+    pub output: f64,
+    /// Of what is read from the cache: a tenth of `input`, if nothing is said.
+    pub cache_read: Option<f64>,
+    /// Of what is put into the cache: a quarter more than `input`, if nothing is said.
+    pub cache_write: Option<f64>,
+    /// Of what is put there for an hour: twice `input`, if nothing is said.
+    pub cache_write_1h: Option<f64>,
+}
+
+impl Price {
+    /// A price for what is read and for what is written; those of the cache follow from it.
+    #[must_use]
+    pub const fn new(input: f64, output: f64) -> Self {
+        Self { input, output, cache_read: None, cache_write: None, cache_write_1h: None }
+    }
+
+    /// What so many tokens cost, in US dollars.
+    #[must_use]
+    pub fn of(&self, tokens: &Tokens) -> f64 {
+        let for_an_hour = tokens.cache_write_1h.min(tokens.cache_write);
+        let parts = [
+            (tokens.input, self.input),
+            (tokens.output, self.output),
+            (tokens.cache_read, self.cache_read.unwrap_or(self.input * 0.1)),
+            (tokens.cache_write - for_an_hour, self.cache_write.unwrap_or(self.input * 1.25)),
+            (for_an_hour, self.cache_write_1h.unwrap_or(self.input * 2.0)),
+        ];
+        parts.iter().map(|(count, price)| *count as f64 * price).sum::<f64>() / 1e6
+    }
+}
+
+/// What is known of prices, by how the name of a model begins. They are public list prices and go out of date: a file
+/// can say better.
+const KNOWN: &[(&str, Price)] = &[
+    ("claude-opus-5", Price::new(4.0, 20.0)),
+    ("claude-opus-4-5", Price::new(5.0, 25.0)),
+    ("claude-opus-4-6", Price::new(5.0, 25.0)),
+    ("claude-opus-4-7", Price::new(5.0, 25.0)),
+    ("claude-opus-4-8", Price::new(5.0, 25.0)),
+    ("claude-opus-4", Price::new(15.0, 75.0)),
+    ("claude-3-opus", Price::new(15.0, 75.0)),
+    ("claude-sonnet-4", Price::new(3.0, 15.0)),
+    ("claude-3-7-sonnet", Price::new(3.0, 15.0)),
+    ("claude-3-5-sonnet", Price::new(3.0, 15.0)),
+    ("claude-haiku-4", Price::new(1.0, 5.0)),
+    ("claude-3-5-haiku", Price::new(0.8, 4.0)),
+    ("claude-3-haiku", Price::new(0.25, 1.25)),
+];
+
+/// The variable that names a file of prices.
+const VARIABLE: &str = "DUOLOGUE_PRICES";
+
+/// What models cost.
+///
+/// ```
+/// use duologue_model::{Prices, Tokens};
+/// use serde_json::json;
+///
+/// let mut prices = Prices::known();
+/// let tokens = Tokens::from_usage(&json!({ "input_tokens": 12, "output_tokens": 34 }));
+/// assert_eq!(prices.cost("claude-sonnet-4-20250514", &tokens), Some(0.000546));
+/// assert_eq!(prices.cost("my-model", &tokens), None);
+///
+/// // Per million tokens, by how the name begins; the longest beginning counts.
+/// prices.add_toml("[my-]\ninput = 1.0\noutput = 2.0")?;
+/// assert_eq!(prices.cost("my-model", &tokens), Some(0.00008));
+/// # Ok::<(), duologue_model::PricesError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prices {
+    by_beginning: BTreeMap<String, Price>,
+}
+
+/// Why prices cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+#[non_exhaustive]
+pub struct PricesError {
+    /// The file.
+    pub place: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Prices {
+    /// No prices at all: everything is unknown.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The prices that are known here.
+    #[must_use]
+    pub fn known() -> Self {
+        let known = KNOWN.iter().map(|(beginning, price)| ((*beginning).to_owned(), *price));
+        Self { by_beginning: known.collect() }
+    }
+
+    /// The prices that are known here, and on top of them those of the file that `DUOLOGUE_PRICES` names.
+    ///
+    /// # Errors
+    ///
+    /// If there is such a file, and it cannot be read.
+    pub fn from_env() -> Result<Self, PricesError> {
+        let mut prices = Self::known();
+        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+            prices.add_file(Path::new(&path))?;
+        }
+        Ok(prices)
+    }
+
+    /// Adds those of a TOML file: a table for each beginning of a name, with `input`, `output` and, if they are not the
+    /// usual, `cache_read`, `cache_write`, `cache_write_1h`.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), PricesError> {
+        let place = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| PricesError { place: place.clone(), problem: error.to_string() })?;
+        self.add_toml(&text).map_err(|error| PricesError { place, ..error })
+    }
+
+    /// Adds those of a TOML text.
+    ///
+    /// # Errors
+    ///
+    /// If it makes no sense.
+    pub fn add_toml(&mut self, text: &str) -> Result<(), PricesError> {
+        let wrong = |problem| PricesError { place: "prices".to_owned(), problem };
+        let added: BTreeMap<String, Price> =
+            toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        for (name, price) in &added {
+            let Price { input, output, cache_read, cache_write, cache_write_1h } = *price;
+            let all = [Some(input), Some(output), cache_read, cache_write, cache_write_1h];
+            if !all.iter().flatten().all(|price| price.is_finite() && *price >= 0.0) {
+                return Err(wrong(format!("{name}: a price is a number that is not negative")));
+            }
+        }
+        self.by_beginning.extend(added);
+        Ok(())
+    }
+
+    /// The price of a model, if it is known.
+    #[must_use]
+    pub fn price(&self, model: &str) -> Option<&Price> {
+        let fitting = self.by_beginning.iter().filter(|(beginning, _)| {
+            // Some endpoints put a region or a vendor in front of the name.
+            model.starts_with(beginning.as_str())
+                || model
+                    .rsplit(['.', '/'])
+                    .next()
+                    .is_some_and(|name| name.starts_with(beginning.as_str()))
+        });
+        fitting.max_by_key(|(beginning, _)| beginning.len()).map(|(_, price)| price)
+    }
+
+    /// What an answer costs, in US dollars. None if the model is unknown: count it as 0, and say so.
+    #[must_use]
+    pub fn cost(&self, model: &str, tokens: &Tokens) -> Option<f64> {
+        self.price(model).map(|price| price.of(tokens))
+    }
+}

@@ -1,0 +1,201 @@
+//! Turns: which prompts begin one, which are folded into one, and how one ends.
+
+use crate::lines::{
+    CommandLifecycle, CommandState, Priority, Prompt, TurnResult, User, UserMessage,
+};
+use crate::message::Origin;
+use crate::text::Text;
+use crate::wire::Field;
+
+use super::AgentLink;
+use super::event::{AgentEvent, TurnStart, join};
+use super::seeds;
+
+/// The turn that runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    start: TurnStart,
+    /// Prompts that came while it ran and that it took.
+    folded: Vec<Prompt>,
+    interrupted: bool,
+}
+
+impl Running {
+    /// The turn must stop. True if it did not know yet.
+    pub(super) const fn interrupt(&mut self) -> bool {
+        !std::mem::replace(&mut self.interrupted, true)
+    }
+}
+
+impl AgentLink {
+    pub(super) fn prompted(&mut self, prompt: Prompt) {
+        if self.seeds.is_some() {
+            self.transmit.push_back(seeds::echo(&prompt));
+        }
+        if !self.prompts.is_new(&prompt) {
+            // The CLI says it again, and does nothing.
+            self.say_again(&prompt, None);
+            return;
+        }
+        let at_once = prompt.priority.value() == Some(&Priority::Now);
+        self.tell(&prompt, CommandState::Queued);
+        self.prompts.add(prompt);
+        if self.turn.is_none() {
+            self.next_turn();
+        } else if at_once {
+            self.interrupt(true, true);
+        }
+    }
+
+    /// Wants a turn that nobody asked for: something happened in the background. It begins when no
+    /// other turn runs and no prompt waits.
+    pub fn begin_own_turn(&mut self, origin: Origin, prompt: Option<Prompt>) {
+        self.prompts.add_own(origin, prompt);
+        if self.turn.is_none() {
+            self.next_turn();
+        }
+    }
+
+    fn next_turn(&mut self) {
+        if let Some(start) = self.prompts.next_turn() {
+            // All but the last are said again alone, the last with all of their texts.
+            for prompt in start.prompts.split_last().map_or(&[][..], |(_, rest)| rest) {
+                self.say_again(prompt, None);
+            }
+            self.turn =
+                Some(Running { start: start.clone(), folded: Vec::new(), interrupted: false });
+            self.tell_state();
+            for prompt in &start.prompts {
+                self.tell(prompt, CommandState::Started);
+            }
+            self.events.push_back(AgentEvent::TurnBegins(Box::new(start)));
+        } else {
+            self.tell_state();
+        }
+    }
+
+    /// Says the prompts of the turn again, if the host wants that. Due after `init`.
+    pub fn replay_prompts(&mut self, timestamp: Option<Text>) {
+        let Some(turn) = &self.turn else { return };
+        if turn.start.origin.is_some() {
+            return;
+        }
+        if let Some(last) = turn.start.prompts.last() {
+            let mut merged = last.clone();
+            let content = join(&turn.start.prompts);
+            merged.message = UserMessage::new().role("user").content(content).into();
+            self.say_again(&merged, Some(timestamp.unwrap_or_default()));
+        }
+    }
+
+    fn say_again(&mut self, prompt: &Prompt, timestamp: Option<Text>) {
+        if !self.replay || self.seeds.is_some() {
+            return;
+        }
+        let mut line = User::new().is_replay(true);
+        line.message = prompt.message.clone();
+        line.parent_tool_use_id = Field::Null;
+        line.session_id = self.session.clone().into();
+        line.uuid = prompt.uuid.clone();
+        if line.uuid.value().is_none() {
+            line = line.uuid(self.ids.uuid());
+        }
+        line.timestamp = timestamp.filter(|time| !time.is_empty()).into();
+        self.say(Box::new(line));
+    }
+
+    /// Takes the prompts that wait into the running turn. Due after the result of a tool.
+    pub fn fold(&mut self, timestamp: Option<Text>) -> Vec<Prompt> {
+        if self.turn.as_ref().is_none_or(|turn| turn.interrupted) {
+            return Vec::new();
+        }
+        let folded = self.prompts.fold();
+        for prompt in &folded {
+            self.say_again(prompt, Some(timestamp.clone().unwrap_or_default()));
+            self.tell(prompt, CommandState::Started);
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.folded.extend(folded.iter().cloned());
+        }
+        folded
+    }
+
+    /// The uuids of the prompts that the running turn began with.
+    pub fn turn_prompts(&self) -> Vec<crate::id::Uuid> {
+        let prompts = self.turn.iter().flat_map(|turn| &turn.start.prompts);
+        prompts.filter_map(|prompt| prompt.uuid.value().cloned()).collect()
+    }
+
+    /// Ends the running turn with this result; the prompts that wait become the next. What the
+    /// machine knows is filled in. False, and nothing happens, if no turn runs.
+    pub fn end_turn(&mut self, mut result: TurnResult) -> bool {
+        let uuids = self.turn_prompts();
+        let Some(turn) = self.turn.take() else { return false };
+        for prompt in &turn.folded {
+            self.tell(prompt, CommandState::Completed);
+        }
+        if let Some(last) = uuids.last() {
+            result = result.user_message_uuid(last.clone()).user_message_uuids(uuids);
+        }
+        if let Some(origin) = turn.start.origin {
+            result = result.origin(origin);
+        }
+        let waiting = u64::try_from(self.prompts.waiting().count()).unwrap_or(u64::MAX);
+        result = result.queued_turn_count(waiting).result_index(self.results);
+        self.results += 1;
+        self.last_failed = result.is_error.is_true();
+        let line = self.render(Box::new(result).into());
+        self.held.extend(line);
+        if !(self.ended && self.holding) {
+            self.transmit.extend(self.held.drain(..));
+        }
+        let became =
+            if turn.interrupted { CommandState::Cancelled } else { CommandState::Completed };
+        for prompt in &turn.start.prompts {
+            self.tell(prompt, became.clone());
+        }
+        self.early.clear();
+        self.next_turn();
+        true
+    }
+
+    /// Whether work goes on in the background. Once the host's lines have ended, results wait for it, as
+    /// they do with the CLI: they come when it is done, after the turn that tells of it.
+    pub fn hold_results(&mut self, hold: bool) {
+        self.holding = hold;
+        if !hold && self.is_idle() {
+            self.transmit.extend(self.held.drain(..));
+        }
+    }
+
+    /// Takes one prompt that waits back.
+    pub(super) fn take_back(&mut self, uuid: &str) -> bool {
+        let found = self.prompts.waiting().find(|prompt| prompt.uuid.as_str() == Some(uuid));
+        let Some(prompt) = found.cloned() else { return false };
+        self.prompts.cancel(uuid);
+        self.tell(&prompt, CommandState::Cancelled);
+        true
+    }
+
+    pub(super) fn throw_away_queue(&mut self) -> Vec<String> {
+        let thrown = self.prompts.cancel_all();
+        for prompt in &thrown {
+            self.tell(prompt, CommandState::Cancelled);
+        }
+        thrown.iter().filter_map(|prompt| prompt.uuid.as_str().map(str::to_owned)).collect()
+    }
+
+    pub(super) fn queued_uuids(&self) -> Vec<String> {
+        let waiting = self.prompts.waiting();
+        waiting.filter_map(|prompt| prompt.uuid.as_str().map(str::to_owned)).collect()
+    }
+
+    /// What becomes of a prompt is told only if the host gave it a name.
+    fn tell(&mut self, prompt: &Prompt, state: CommandState) {
+        let Some(uuid) = prompt.uuid.value() else { return };
+        let mut line = CommandLifecycle::new().command_uuid(uuid.clone()).state(state);
+        line = line.uuid(self.ids.uuid());
+        line.session_id = self.session.clone().into();
+        self.say(Box::new(line));
+    }
+}

@@ -1,0 +1,78 @@
+//! The input forms of the oldest descriptions, for an agent that takes them.
+
+use duologue_protocol::agent_link::{AgentEvent, AgentLink, Outcome};
+use duologue_protocol::permission::PermissionResult;
+use serde_json::{Value, json};
+
+use super::agent_link::{ask, events, hear, prompt};
+
+#[test]
+fn the_oldest_answers_work_when_they_are_wanted() {
+    let answer = |line: Value, tool: &str, input: Value, early: bool| {
+        let mut link = AgentLink::new().lenient();
+        hear(&mut link, &prompt("go", "u1"));
+        let _ = events(&mut link);
+        if early {
+            hear(&mut link, &line);
+        }
+        link.ask_by_call(ask("toolu_1", tool, input));
+        if !early {
+            hear(&mut link, &line);
+        }
+        match events(&mut link).pop() {
+            Some(AgentEvent::Answered { outcome, .. }) => outcome,
+            other => panic!("{other:?}"),
+        }
+    };
+    let verdict = |outcome: Outcome| match outcome {
+        Outcome::Success(success) => success.read::<PermissionResult>().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    for early in [false, true] {
+        let approve = json!({ "type": "approve", "tool_use_id": "toolu_1" });
+        let yes = verdict(answer(approve, "Bash", json!({ "command": "ls" }), early));
+        assert!(matches!(yes, PermissionResult::Allow(_)));
+        let deny = json!({ "type": "deny", "tool_use_id": "toolu_1" });
+        let no = verdict(answer(deny, "Bash", json!({}), early));
+        assert!(matches!(no, PermissionResult::Deny(_)));
+    }
+    let result = json!({ "type": "tool_result", "tool_use_id": "toolu_1", "content": "Blue" });
+    let questions = json!({ "questions": [{ "question": "Which colour?", "options": [] }] });
+    let PermissionResult::Allow(allow) =
+        verdict(answer(result.clone(), "AskUserQuestion", questions, false))
+    else {
+        panic!()
+    };
+    let input = allow.updated_input.value().unwrap().to_value().unwrap();
+    assert_eq!(input["answers"]["Which colour?"], "Blue");
+    let replaced = answer(result, "Bash", json!({}), false);
+    assert!(matches!(replaced, Outcome::ToolResult(_)));
+}
+
+#[test]
+fn one_suggestion_is_taken_for_an_update() {
+    let mut link = AgentLink::new().lenient();
+    hear(&mut link, &prompt("go", "u1"));
+    let id = link.ask(ask("toolu_1", "Bash", json!({})));
+    let rule = json!({ "type": "addRules", "rules": [{ "toolName": "Bash" }], "behavior": "allow",
+        "destination": "session" });
+    let yes = json!({ "behavior": "allow", "updatedInput": {}, "applyPermissionSuggestion": rule });
+    let body = json!({ "subtype": "success", "request_id": id.as_str(), "response": yes });
+    hear(&mut link, &json!({ "type": "control_response", "response": body }));
+    let Some(AgentEvent::Answered { outcome: Outcome::Success(success), .. }) =
+        events(&mut link).pop()
+    else {
+        panic!()
+    };
+    let PermissionResult::Allow(allow) = success.read().unwrap() else { panic!() };
+    assert_eq!(allow.updated_permissions.items().len(), 1);
+}
+
+#[test]
+fn abort_interrupts_when_it_is_wanted() {
+    let mut link = AgentLink::new().lenient();
+    hear(&mut link, &prompt("go", "u1"));
+    hear(&mut link, &json!({ "type": "abort" }));
+    let stopped = |event: &AgentEvent| matches!(event, AgentEvent::Interrupted(how) if how.in_turn);
+    assert!(events(&mut link).iter().any(stopped));
+}
