@@ -2,7 +2,11 @@
 
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod record;
+pub(crate) mod redact;
+pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schema;

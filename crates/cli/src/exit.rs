@@ -8,6 +8,12 @@ pub(crate) const OK: u8 = 0;
 /// `check`: something is not understood.
 pub(crate) const NOT_UNDERSTOOD: u8 = 1;
 
+/// `diff`: the two are not the same.
+pub(crate) const DIFFERENT: u8 = 1;
+
+/// `replay`: the other end does something else than on the tape.
+pub(crate) const MISMATCH: u8 = 3;
+
 /// `run`, `chat`: the agent failed. `doctor`: something is broken.
 pub(crate) const FAILED: u8 = 1;
 

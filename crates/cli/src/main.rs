@@ -5,8 +5,10 @@ mod args;
 mod commands;
 mod exit;
 mod input;
+mod install;
 mod runtime;
 mod session_args;
+mod signal;
 mod visible;
 mod words;
 
@@ -34,6 +36,11 @@ fn main() -> ExitCode {
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Schema(schema) => commands::schema::run(schema),
+        Command::Record(record) => commands::record::run(record),
+        Command::Replay(replay) => commands::replay::run(replay),
+        Command::Diff(diff) => commands::diff::run(diff),
+        Command::Redact(redact) => commands::redact::run(redact),
+        Command::Start(start) => commands::record::start(start),
     };
     match result {
         Ok(code) => ExitCode::from(code),

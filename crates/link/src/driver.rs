@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::inbox::{Deliver, Inbox, InboxError, Item, inbox};
 use crate::link::{Ask, Asks, Close, Command, Link, Request};
-use crate::options::Options;
+use crate::options::{Options, Tap};
 use crate::standing::Standing;
 
 /// How much is read at once: little while little comes, so that a thousand conversations fit into
@@ -76,6 +76,7 @@ where
             started: Instant::now(),
             counted: Vec::new(),
             closing: None,
+            tap: options.tap,
             read_on: false,
         },
         commands: from_handles,
@@ -105,6 +106,7 @@ struct State {
     counted: Vec<oneshot::Sender<()>>,
     /// The host wants stdin closed.
     closing: Option<Close>,
+    tap: Option<Tap>,
     /// The agent is dead: nobody needs to be held up.
     read_on: bool,
 }
@@ -258,6 +260,9 @@ impl State {
     fn frame(&mut self, frame: Frame, batch: &mut Vec<Item>) {
         match frame {
             Frame::Line(line) => {
+                if let Some(tap) = &self.tap {
+                    tap.show(Direction::ToHost, &line);
+                }
                 if self.machine.handle_line(&line) != Route::Dropped {
                     batch.push(Item { direction: Direction::ToHost, line });
                 }
@@ -320,6 +325,9 @@ impl State {
     /// A line goes out: the transcript sees it where it stands in the conversation.
     fn sent(&self, line: &str) {
         let line = Line::from(line.trim_end_matches('\n'));
+        if let Some(tap) = &self.tap {
+            tap.show(Direction::ToAgent, &line);
+        }
         self.deliver.push([Item { direction: Direction::ToAgent, line }]);
     }
 

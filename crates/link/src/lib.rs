@@ -47,6 +47,6 @@ mod standing;
 pub use driver::{Driver, connect};
 pub use inbox::{Inbox, InboxError, Item, Taken};
 pub use link::{Ask, Asks, Link, RequestError};
-pub use options::{DEFAULT_BUDGET, Options, Overflow};
+pub use options::{DEFAULT_BUDGET, Options, Overflow, Tap};
 pub use spill::Spill;
 pub use standing::Standing;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duologue_protocol::DEFAULT_MAX_LINE;
+use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Line};
 use tokio::sync::Notify;
 
 /// How many bytes of unread lines are kept in memory unless told otherwise: 64 MiB.
@@ -25,6 +25,7 @@ pub struct Options {
     pub(crate) watch_tools: bool,
     pub(crate) legacy: bool,
     pub(crate) filled: Arc<Notify>,
+    pub(crate) tap: Option<Tap>,
 }
 
 impl Default for Options {
@@ -37,6 +38,7 @@ impl Default for Options {
             watch_tools: false,
             legacy: false,
             filled: Arc::new(Notify::new()),
+            tap: None,
         }
     }
 }
@@ -85,12 +87,42 @@ impl Options {
         self
     }
 
+    /// Shows every line to this, both ways.
+    #[must_use]
+    pub fn tap(mut self, tap: Tap) -> Self {
+        self.tap = Some(tap);
+        self
+    }
+
     /// Wakes all who wait on this whenever the inbox is filled, besides those who wait in
     /// [`Inbox::next`](crate::Inbox::next).
     #[must_use]
     pub fn wake(mut self, filled: Arc<Notify>) -> Self {
         self.filled = filled;
         self
+    }
+}
+
+type OnLine = dyn Fn(Direction, &Line) + Send + Sync;
+
+/// Something that is shown every line of the wire, both ways, in the order of the conversation.
+#[derive(Clone)]
+pub struct Tap(Arc<OnLine>);
+
+impl Tap {
+    /// Shows each line to this. It must not wait: the conversation does, meanwhile.
+    pub fn new(on_line: impl Fn(Direction, &Line) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(on_line))
+    }
+
+    pub(crate) fn show(&self, direction: Direction, line: &Line) {
+        (self.0)(direction, line);
+    }
+}
+
+impl std::fmt::Debug for Tap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tap").finish_non_exhaustive()
     }
 }
 

@@ -29,6 +29,39 @@ pub struct Header {
 }
 
 impl Header {
+    /// The header of a tape that is made now.
+    pub fn new(program: impl Into<String>, argv: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self {
+            format: crate::FORMAT_VERSION,
+            program: Some(program.into()),
+            version: None,
+            argv: argv.into_iter().map(Into::into).collect(),
+            scenario: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// It as it stands on the tape. What makes it a tape comes first, for whoever looks at the file.
+    pub(crate) fn to_line(&self) -> String {
+        let mut line = format!("{{\"tape\":{}", self.format);
+        let mut field = |name: &str, value: &Value| {
+            line.push_str(&format!(",{}:{value}", Value::from(name)));
+        };
+        let texts =
+            [("program", &self.program), ("version", &self.version), ("scenario", &self.scenario)];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                field(name, &text.as_str().into());
+            }
+        }
+        field("argv", &self.argv.clone().into());
+        for (name, value) in &self.extra {
+            field(name, value);
+        }
+        line.push_str("}\n");
+        line
+    }
+
     /// Reads a header; `None` if this is not one, and so the file is no tape.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
@@ -84,8 +117,20 @@ pub enum Event {
     Note(String),
     /// The process ended.
     Exit(Exit),
-    /// An entry of a kind that this version does not know.
-    Unknown,
+    /// An entry of a kind that this version does not know, as it stands on the tape.
+    Unknown(Line),
+}
+
+impl Exit {
+    /// It ended by itself, with this code.
+    pub const fn with_code(code: i64) -> Self {
+        Self { code: Some(code), signal: None }
+    }
+
+    /// This signal killed it.
+    pub const fn by_signal(signal: i64) -> Self {
+        Self { code: None, signal: Some(signal) }
+    }
 }
 
 /// How the process ended.
@@ -99,23 +144,26 @@ pub struct Exit {
 }
 
 /// Reads what stands in one line of a tape.
-pub(crate) fn read_event(line: &[u8]) -> Result<(Option<u64>, Event), String> {
-    let value: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let Value::Object(fields) = value else {
+pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
+    if let Some(read) = entry.as_str().and_then(read_plain) {
+        return Ok(read);
+    }
+    let value: Value = serde_json::from_slice(entry.raw()).map_err(|error| error.to_string())?;
+    let Value::Object(mut fields) = value else {
         return Err("it is not a JSON object".to_owned());
     };
     // Older recorders wrote fractions of a millisecond.
     let millis = fields.get("t").and_then(Value::as_f64).map(whole_millis);
-    if let Some(direction) = fields.get("dir").and_then(Value::as_str) {
-        let mut line = exact_line(&fields)?;
+    if let Some(Value::String(direction)) = fields.remove("dir") {
+        let mut line = exact_line(&mut fields)?;
         if fields.get("eol") == Some(&Value::Bool(false)) {
             line = line.without_newline();
         }
-        let event = match direction {
+        let event = match direction.as_str() {
             "out" => Event::ToHost(line),
             "in" => Event::ToAgent(line),
             "err" => Event::Stderr(line),
-            _ => Event::Unknown,
+            _ => Event::Unknown(entry.clone()),
         };
         return Ok((millis, event));
     }
@@ -126,7 +174,30 @@ pub(crate) fn read_event(line: &[u8]) -> Result<(Option<u64>, Event), String> {
         let exit = Exit { code: exit["code"].as_i64(), signal: exit["signal"].as_i64() };
         return Ok((millis, Event::Exit(exit)));
     }
-    Ok((millis, Event::Unknown))
+    Ok((millis, Event::Unknown(entry.clone())))
+}
+
+/// Reads a line of the wire as a recorder writes it, which is what most of a tape is. `None` if it
+/// looks otherwise.
+fn read_plain(entry: &str) -> Option<(Option<u64>, Event)> {
+    let (millis, rest) = entry.strip_prefix("{\"t\":")?.split_once(',')?;
+    let (direction, rest) = rest.strip_prefix("\"dir\":\"")?.split_once('"')?;
+    let text = rest.strip_prefix(",\"line\":")?.strip_suffix('}')?;
+    let line = Line::from(serde_json::from_str::<String>(text).ok()?);
+    let event = match direction {
+        "out" => Event::ToHost(line),
+        "in" => Event::ToAgent(line),
+        "err" => Event::Stderr(line),
+        _ => return None,
+    };
+    let millis = millis.parse().ok()?;
+    Some((Some(millis), event))
+}
+
+/// Whether this is surely a line of the agent's stdout, at a glance.
+pub(crate) fn is_to_host(entry: &[u8]) -> bool {
+    let start = entry.get(..64).unwrap_or(entry);
+    start.windows(11).any(|part| part == b"\"dir\":\"out\"")
 }
 
 #[expect(
@@ -138,9 +209,9 @@ fn whole_millis(millis: f64) -> u64 {
     millis.max(0.0) as u64
 }
 
-fn exact_line(fields: &Map<String, Value>) -> Result<Line, String> {
-    if let Some(text) = fields.get("line").and_then(Value::as_str) {
-        return Ok(Line::from(text));
+fn exact_line(fields: &mut Map<String, Value>) -> Result<Line, String> {
+    if let Some(Value::String(text)) = fields.get_mut("line") {
+        return Ok(Line::from(std::mem::take(text)));
     }
     let Some(encoded) = fields.get("b64").and_then(Value::as_str) else {
         return Err("it has a `dir` but neither `line` nor `b64`".to_owned());

@@ -13,6 +13,13 @@
 //! {"t":9012,"exit":{"code":0,"signal":null}}
 //! ```
 //!
+//! - [`Reader`] and [`Writer`]: tapes as streams, packed or not.
+//! - [`Recorder`]: a tape beside a conversation, which it never holds up.
+//! - [`redact`]: tapes that can be shared. [`diff`]: two tapes compared by meaning.
+//! - [`replay`]: the agent on a tape, for any host; or its host, for any agent.
+//! - `Cassette`: a test's conversation, recorded once and replayed ever after (feature `session`, on by
+//!   default).
+//!
 //! [`Reader`] reads a tape, or a plain capture of one direction, as a stream: it holds one line at a
 //! time, whatever the size of the file.
 //!
@@ -31,13 +38,25 @@
 //! # Ok::<(), duologue_tape::ReadError>(())
 //! ```
 
+#[cfg(feature = "session")]
+mod cassette;
+pub mod diff;
 mod entry;
 mod error;
 mod reader;
+mod recorder;
+pub mod redact;
+pub mod replay;
+mod unpack;
+mod writer;
 
+#[cfg(feature = "session")]
+pub use cassette::{Cassette, CassetteError, RECORD, TapedSession};
 pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;
+pub use recorder::{Recorder, Stopped, Stream, Tap};
+pub use writer::{TapeFile, Writer};
 
 /// The newest version of the format that this crate reads and writes.
 pub const FORMAT_VERSION: u64 = 1;

@@ -6,8 +6,9 @@ use std::io::{self, Read};
 use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Frame, Line, LineDecoder, TooLong};
 
 use crate::FORMAT_VERSION;
-use crate::entry::{Entry, Event, Header, read_event};
+use crate::entry::{Entry, Event, Header, is_to_host, read_event};
 use crate::error::{ReadError, Torn};
+use crate::unpack::Unpack;
 
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
@@ -18,10 +19,11 @@ const MAX_FILE_LINE: usize = 4 * DEFAULT_MAX_LINE;
 /// Reads a tape, or a plain capture of one direction, as a stream.
 ///
 /// A file whose first line is an object with the key `tape` is a tape; any other file is plain
-/// NDJSON of one direction, to the host unless [`direction`](Self::direction) says otherwise.
+/// NDJSON of one direction, to the host unless [`direction`](Self::direction) says otherwise. Either may
+/// be packed with zstd: it is told by its first bytes, whatever its name.
 #[derive(Debug)]
-pub struct Reader<R> {
-    input: R,
+pub struct Reader<R: Read> {
+    input: Unpack<R>,
     decoder: LineDecoder,
     chunk: Box<[u8]>,
     /// The part of the chunk that has not been cut into lines yet.
@@ -30,6 +32,8 @@ pub struct Reader<R> {
     direction: Direction,
     ended: bool,
     bytes_read: u64,
+    /// The number of the line that was read last.
+    last_line: u64,
     torn: Option<Torn>,
     /// Lines that were looked at before their turn.
     waiting: VecDeque<Frame>,
@@ -46,7 +50,7 @@ impl<R: Read> Reader<R> {
     /// Reads from any source of bytes. It need not be buffered.
     pub fn new(input: R) -> Self {
         Self {
-            input,
+            input: Unpack::new(input),
             decoder: LineDecoder::new().max_line(MAX_FILE_LINE),
             chunk: vec![0; CHUNK].into(),
             unread: 0..0,
@@ -54,6 +58,7 @@ impl<R: Read> Reader<R> {
             direction: Direction::ToHost,
             ended: false,
             bytes_read: 0,
+            last_line: 1,
             torn: None,
             waiting: VecDeque::new(),
         }
@@ -93,19 +98,42 @@ impl<R: Read> Reader<R> {
     /// entry. A last line that was cut off is no error: see [`torn`](Self::torn).
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         self.decide()?;
-        let Some(frame) = self.next_frame()? else { return Ok(None) };
+        let Some(frame) = self.next_frame()? else {
+            if self.input.cut && self.torn.is_none() {
+                self.torn = Some(Torn { line: self.last_line + 1, length: 0 });
+            }
+            return Ok(None);
+        };
+        self.last_line = match &frame {
+            Frame::Line(line) => line.position().number,
+            Frame::TooLong(too_long) => too_long.position.number,
+        };
         match self.kind {
             Kind::Tape(_) => self.tape_entry(frame),
             Kind::Undecided | Kind::Plain => Ok(Some(self.plain_entry(frame))),
         }
     }
 
-    /// The last line of a tape, if it was cut off while it was written. Known at the end.
+    /// The next entry that the agent did not write to stdout; those are not even read.
+    pub(crate) fn next_of_host(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.decide()?;
+        while let Some(frame) = self.next_frame()? {
+            match (&frame, &self.kind) {
+                (Frame::Line(line), Kind::Tape(_)) if is_to_host(line.raw()) => {}
+                (_, Kind::Tape(_)) => return self.tape_entry(frame),
+                (_, Kind::Undecided | Kind::Plain) => return Ok(Some(self.plain_entry(frame))),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last line of a tape, if it was cut off while it was written, or the line after the last if a
+    /// packed tape was cut off there. Known at the end.
     pub fn torn(&self) -> Option<&Torn> {
         self.torn.as_ref()
     }
 
-    /// How many bytes have been read so far.
+    /// How many bytes have been read so far, unpacked.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
@@ -166,7 +194,7 @@ impl<R: Read> Reader<R> {
             Frame::TooLong(too_long) => return Ok(Some(too_long_entry(too_long))),
         };
         let position = line.position();
-        match read_event(line.raw()) {
+        match read_event(&line) {
             Ok((millis, event)) => Ok(Some(entry(millis, &line, event))),
             // Without its newline it is the last line, and somebody was still writing it.
             Err(_) if !line.has_newline() => {

@@ -4,11 +4,17 @@ mod chat;
 mod chat_terminal;
 mod check;
 mod command;
+mod diff;
 #[cfg(unix)]
 mod doctor;
 mod inspect;
 #[cfg(unix)]
 mod play;
+#[cfg(unix)]
+mod record;
+mod redact;
+#[cfg(unix)]
+mod replay;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duologue_link::Overflow;
+use duologue_link::{Overflow, Tap};
 use duologue_protocol::control::{Elicitation, RequestUserDialog};
 use duologue_protocol::launch::{CliVersion, Launch, PermissionPrompts};
-use duologue_protocol::{CallbackId, RawJson, RawObject, Text};
+use duologue_protocol::{CallbackId, Direction, Line, RawJson, RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::ask::{
@@ -320,6 +320,14 @@ impl SessionBuilder {
     #[must_use]
     pub const fn legacy(mut self) -> Self {
         self.config.legacy = true;
+        self
+    }
+
+    /// Shows every line of the wire to this, both ways, in the order of the conversation: to a tape, for
+    /// instance. It must not wait: the conversation does, meanwhile.
+    #[must_use]
+    pub fn tap(mut self, on_line: impl Fn(Direction, &Line) + Send + Sync + 'static) -> Self {
+        self.config.tap = Some(Tap::new(on_line));
         self
     }
 

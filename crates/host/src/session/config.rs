@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duologue_link::{DEFAULT_BUDGET, Overflow};
+use duologue_link::{DEFAULT_BUDGET, Overflow, Tap};
 use duologue_protocol::DEFAULT_MAX_LINE;
 use duologue_protocol::launch::Launch;
 
@@ -111,6 +111,7 @@ pub(crate) struct Config {
     pub(crate) max_image_pixels: usize,
     pub(crate) serial: bool,
     pub(crate) legacy: bool,
+    pub(crate) tap: Option<Tap>,
     pub(crate) respawn: Respawn,
     pub(crate) watchdog: Watchdog,
     pub(crate) on_stderr: Option<OnLine>,
@@ -136,6 +137,7 @@ impl Default for Config {
             max_image_pixels: MOST_PIXELS,
             serial: false,
             legacy: false,
+            tap: None,
             respawn: Respawn::never(),
             watchdog: Watchdog::new(),
             on_stderr: None,

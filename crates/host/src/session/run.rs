@@ -150,6 +150,9 @@ where
     if config.legacy {
         options = options.legacy();
     }
+    if let Some(tap) = &config.tap {
+        options = options.tap(tap.clone());
+    }
     if config.watchdog.watches() {
         options = options.watch_tools();
     }

@@ -1,1 +1,6 @@
+mod cassette;
 mod reader;
+mod replay;
+mod session;
+mod versions;
+mod writer;

@@ -70,7 +70,7 @@ fn all_kinds_of_entries() {
     assert_eq!(entries[1].file_line, 3);
     assert!(matches!(&entries[1].event, Event::ToHost(line) if line.raw() == b"\xff\xfe"));
     assert!(matches!(&entries[3].event, Event::Note(note) if note == "signal SIGINT"));
-    assert!(matches!(&entries[4].event, Event::Unknown));
+    assert!(matches!(&entries[4].event, Event::Unknown(_)));
     assert!(matches!(&entries[5].event, Event::ToHost(line) if !line.has_newline()));
     assert!(matches!(&entries[6].event, Event::Exit(exit) if exit.signal == Some(9)));
 }

@@ -1,0 +1,111 @@
+//! `duologue record`.
+
+mod child;
+mod install;
+mod pump;
+mod signals;
+mod streams;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use duologue_tape::redact::Redactor;
+use duologue_tape::{Header, Recorder, Stopped};
+use serde_json::json;
+
+use crate::args::Record;
+use crate::exit;
+
+pub(crate) use child::start;
+
+use child::Agent;
+use signals::Signals;
+use streams::Streams;
+
+/// How long the end may be held up by a disk that is slow.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long the end may be held up by a stderr that nobody reads.
+const TOLD: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
+    if let Some(folder) = &args.install {
+        install::record(folder, args)?;
+        return Ok(exit::OK);
+    }
+    let Some(output) = &args.output else { anyhow::bail!("--output is missing") };
+    let path = tape_path(output, args)?;
+    let streams = Streams::open()?;
+    let voice = streams.voice();
+    let (told, was_told) = mpsc::channel();
+    let on_stop = {
+        let voice = voice.clone();
+        move |stopped: &Stopped| {
+            voice.say(&format!("recording stopped early: {stopped}"));
+            // Only the end waits for it.
+            let _ = told.send(());
+        }
+    };
+    let recorder = Recorder::create_with(&path, &header(args), redactor(args), on_stop)
+        .with_context(|| format!("could not create {}", path.display()))?;
+    let tap = recorder.tap();
+
+    // Before the agent is there, so that none is lost.
+    let signals = Signals::register()?;
+    let agent = Agent::start(&args.command)?;
+    signals.forward_to(agent.target(), tap.clone())?;
+    streams.alone()?;
+    let end = agent.converse(streams, &tap)?;
+    tap.exit(end.exit());
+
+    match recorder.finish(PATIENCE) {
+        Ok(counts) if args.redact => voice.say(&format!("replaced {counts}")),
+        Ok(_) => {}
+        Err(_) => {
+            let _ = was_told.recv_timeout(TOLD);
+        }
+    }
+    Ok(end.follow())
+}
+
+/// The tape; a new one if a folder is named.
+fn tape_path(output: &Path, args: &Record) -> anyhow::Result<PathBuf> {
+    if !output.is_dir() {
+        anyhow::ensure!(
+            args.force || !output.is_file(),
+            "{} is there already; name another tape, or use --force",
+            output.display()
+        );
+        return Ok(output.to_owned());
+    }
+    let millis = since_1970().as_millis();
+    let name = format!("{}-{millis}-{}.tape", program(args), std::process::id());
+    Ok(output.join(name))
+}
+
+fn header(args: &Record) -> Header {
+    let argv = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let mut header = Header::new(program(args), argv);
+    header.extra.insert("recorded_at".to_owned(), json!(since_1970().as_secs()));
+    header
+        .extra
+        .insert("recorder".to_owned(), json!(concat!("duologue ", env!("CARGO_PKG_VERSION"))));
+    header
+}
+
+fn redactor(args: &Record) -> Option<Redactor> {
+    let redactor = crate::commands::redact::redactor(&args.paths);
+    args.redact.then_some(redactor)
+}
+
+/// The agent's name, without its folder.
+fn program(args: &Record) -> String {
+    let program = args.command.first().map(Path::new).and_then(Path::file_name);
+    program.map_or_else(|| "agent".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}

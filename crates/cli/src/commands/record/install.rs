@@ -1,0 +1,61 @@
+//! `--install`: a `claude` that is something else.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::args::Record;
+use crate::install::{self, word};
+
+/// A `claude` in this folder that records.
+pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
+    let folder = install::folder(folder)?;
+    let agent = match args.command.first() {
+        Some(program) => PathBuf::from(program),
+        None => find(&folder)?,
+    };
+    let agent = word(agent.as_os_str())?;
+    let leading = args.command.iter().skip(1).map(|argument| word(argument));
+    let leading = leading.collect::<anyhow::Result<Vec<_>>>()?;
+    let agent = std::iter::once(agent).chain(leading).collect::<Vec<_>>().join(" ");
+    let tapes = match &args.output {
+        Some(output) => std::path::absolute(output)?,
+        None => {
+            let tapes = folder.join("tapes");
+            fs::create_dir_all(&tapes)?;
+            tapes
+        }
+    };
+    let mut flags = String::new();
+    if args.redact {
+        flags.push_str(" --redact");
+    }
+    for path in &args.paths {
+        flags.push_str(" --path ");
+        flags.push_str(&word(OsStr::new(path))?);
+    }
+    let us = install::us()?;
+    let tapes = word(tapes.as_os_str())?;
+    let script = format!(
+        "#!/bin/sh\n\
+         # Made by `duologue record --install`: {agent}, recorded.\n\
+         case \"${{1-}}\" in -v|--version|-h|--help) exec {agent} \"$@\";; esac\n\
+         tape=${{DUOLOGUE_TAPE:-{tapes}}}\n\
+         exec {us} record --force{flags} --output \"$tape\" -- {agent} \"$@\"\n"
+    );
+    let path = install::claude(&folder, &script)?;
+    anstream::eprintln!("{} records to {tapes}", path.display());
+    Ok(())
+}
+
+/// The `claude` on the PATH that is not the one we make.
+fn find(folder: &Path) -> anyhow::Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|entry| fs::canonicalize(entry).is_ok_and(|entry| entry != folder))
+        .map(|entry| entry.join("claude"))
+        .find(|program| program.is_file())
+        .context("there is no `claude` on the PATH; name the agent after --")
+}

@@ -1,0 +1,66 @@
+//! Moves bytes from one stream to another, and tells the tape.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use duologue_tape::{Stream, Tap};
+use rustix::event::{PollFd, PollFlags, poll};
+
+/// How much is moved at once: what a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// How a pump is getting on, for whoever must decide whether to wait for it.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    moved: AtomicU64,
+    writing: AtomicBool,
+}
+
+impl Progress {
+    /// How many times something was moved; `None` while somebody must take what we have.
+    pub(super) fn idle_since(&self) -> Option<u64> {
+        let writing = self.writing.load(Ordering::Acquire);
+        (!writing).then(|| self.moved.load(Ordering::Acquire))
+    }
+}
+
+/// Moves everything until one side ends. Dropping both closes them.
+pub(super) fn pump(mut from: &File, mut to: &File, stream: Stream, tap: &Tap, progress: &Progress) {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait(from, PollFlags::IN);
+                continue;
+            }
+            Err(_) => break,
+        };
+        progress.writing.store(true, Ordering::Release);
+        let mut chunk = buffer.get(..count).unwrap_or_default();
+        // Told before it is passed on, or the answer could stand on the tape before the question. It
+        // is a copy in memory: nothing waits for it.
+        tap.bytes(stream, chunk);
+        while !chunk.is_empty() {
+            match to.write(chunk) {
+                Ok(count) => chunk = chunk.get(count..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(to, PollFlags::OUT),
+                // Nobody reads any more: whoever writes must notice, too.
+                Err(_) => return tap.end(stream),
+            }
+        }
+        progress.moved.fetch_add(1, Ordering::Release);
+        progress.writing.store(false, Ordering::Release);
+    }
+    tap.end(stream);
+}
+
+/// Somebody else has made this stream non-blocking.
+fn wait(stream: &File, flags: PollFlags) {
+    // If it fails, the next read or write tells why.
+    let _ = poll(&mut [PollFd::new(stream, flags)], None);
+}

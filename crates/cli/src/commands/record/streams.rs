@@ -1,0 +1,55 @@
+//! [`Streams`]: our standard streams, so that each can be closed by itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Weak};
+
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+
+/// Our standard streams. When one of these is dropped after [`alone`](Self::alone), it is closed.
+pub(super) struct Streams {
+    pub(super) stdin: File,
+    pub(super) stdout: File,
+    pub(super) stderr: Arc<File>,
+}
+
+/// Where we speak ourselves, as long as the agent has not closed its stderr.
+#[derive(Clone)]
+pub(super) struct Voice(Weak<File>);
+
+impl Voice {
+    pub(super) fn say(&self, text: &str) {
+        if let Some(stderr) = self.0.upgrade() {
+            // If nobody listens, nobody is told.
+            let _ = (&*stderr).write_all(format!("duologue: {text}\n").as_bytes());
+        }
+    }
+}
+
+impl Streams {
+    pub(super) fn open() -> io::Result<Self> {
+        Ok(Self {
+            stdin: file(io::stdin())?,
+            stdout: file(io::stdout())?,
+            stderr: Arc::new(file(io::stderr())?),
+        })
+    }
+
+    pub(super) fn voice(&self) -> Voice {
+        Voice(Arc::downgrade(&self.stderr))
+    }
+
+    /// From here on nothing else in this process holds the streams open.
+    pub(super) fn alone(&self) -> io::Result<()> {
+        let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        dup2_stdin(&nothing)?;
+        dup2_stdout(&nothing)?;
+        dup2_stderr(&nothing)?;
+        Ok(())
+    }
+}
+
+fn file(stream: impl AsFd) -> io::Result<File> {
+    Ok(File::from(stream.as_fd().try_clone_to_owned()?))
+}

@@ -1,0 +1,60 @@
+//! `duologue redact`.
+
+use std::io::{self, Read, Write};
+
+use anyhow::Context as _;
+use duologue_tape::redact::Redactor;
+use duologue_tape::{Reader, TapeFile, Writer};
+
+use crate::args::Redact;
+use crate::exit;
+use crate::input::Input;
+
+pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
+    let context = || format!("could not read {}", args.tape.display());
+    let mut reader = Reader::new(Input::open(&args.tape)?);
+    anyhow::ensure!(
+        reader.header().with_context(context)?.is_some(),
+        "{} is no tape",
+        args.tape.display()
+    );
+    let mut redactor = redactor(&args.paths);
+    match &args.output {
+        Some(path) => {
+            let file = TapeFile::create(path)
+                .with_context(|| format!("could not create {}", path.display()))?;
+            copy(&mut reader, &mut redactor, file)?.finish()?;
+        }
+        None => {
+            let out = io::BufWriter::new(io::stdout().lock());
+            copy(&mut reader, &mut redactor, out)?.flush()?;
+        }
+    }
+    anstream::eprintln!("replaced {}", redactor.counts());
+    Ok(exit::OK)
+}
+
+/// One with the usual rules, what this environment tells, and these paths.
+pub(crate) fn redactor(paths: &[String]) -> Redactor {
+    let text = |word: std::ffi::OsString| word.into_string().ok();
+    let environment =
+        std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+    let redactor = Redactor::new().environment(environment);
+    paths.iter().fold(redactor, |redactor, path| redactor.path(path))
+}
+
+fn copy<R: Read, W: Write>(
+    reader: &mut Reader<R>,
+    redactor: &mut Redactor,
+    output: W,
+) -> anyhow::Result<W> {
+    let header = reader.header()?.context("this is no tape")?;
+    let mut writer = Writer::new(output, &redactor.header(header))?;
+    while let Some(entry) = reader.next_entry().context("could not read the tape")? {
+        writer.event(entry.millis, &redactor.event(entry.event))?;
+    }
+    if let Some(torn) = reader.torn() {
+        anstream::eprintln!("line {} of the tape was cut off, and is left out", torn.line);
+    }
+    Ok(writer.into_inner())
+}

@@ -1,0 +1,184 @@
+//! Being the agent on a tape.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Write as _};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+
+use anyhow::Context as _;
+use duologue_protocol::{Frame, Line, LineDecoder};
+use duologue_tape::replay::{Match, Mismatch, Player, Step};
+use duologue_tape::{Exit, Stream};
+use signal_hook::iterator::Signals;
+
+use crate::args::{Alike, OnMismatch, Replay, Speed};
+use crate::exit;
+use crate::signal;
+
+/// How many of the host's lines may wait. The host waits beyond that.
+const LINES: usize = 1024;
+
+/// How much is written at once, while nobody is waited for.
+const BUFFER: usize = 256 * 1024;
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What the host does.
+enum Input {
+    Line(Line),
+    End,
+    Signal(&'static str),
+}
+
+pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> {
+    let context = || format!("could not read {}", tape.display());
+    let how = match args.alike {
+        Alike::Exact => Match::Exact,
+        Alike::Loose => Match::Loose,
+        Alike::Any => Match::Any,
+    };
+    let mut player = Player::new(|| File::open(tape), how).with_context(context)?;
+    if let Some(code) = tell_version(player.header().with_context(context)?, arguments)? {
+        return Ok(code);
+    }
+    player.handle_arguments(arguments).with_context(context)?;
+    if args.on_mismatch == OnMismatch::Continue {
+        player = player.lenient();
+    }
+    let host = listen(&player)?;
+    let mut stdout = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    loop {
+        match player.next_step().with_context(context)? {
+            Step::Say(pause, stream, line) => {
+                if let Speed::Times(factor) = args.speed
+                    && !pause.is_zero()
+                {
+                    stdout.flush()?;
+                    thread::sleep(pause.div_f64(factor));
+                }
+                say(&mut stdout, stream, &line)?;
+            }
+            Step::Wait(_) => {
+                stdout.flush()?;
+                let result = match host.recv() {
+                    Ok(Input::Line(line)) => player.handle_line(&line),
+                    Ok(Input::Signal(name)) => {
+                        player.handle_signal(name);
+                        Ok(())
+                    }
+                    Ok(Input::End) => player.handle_end(),
+                    // Everything has come, and the tape still waits: for a signal.
+                    Err(_) => return Ok(exit::MISMATCH),
+                };
+                if let Err(mismatch) = result {
+                    report(&mismatch);
+                    if args.on_mismatch == OnMismatch::Fail {
+                        return Ok(exit::MISMATCH);
+                    }
+                }
+            }
+            Step::End(end) => {
+                stdout.flush()?;
+                return Ok(follow(end));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn report(mismatch: &Mismatch) {
+    anstream::eprintln!("duologue: {}", crate::visible::visible(&mismatch.to_string()));
+}
+
+/// Hosts ask for the version before they start.
+fn tell_version(
+    header: Option<&duologue_tape::Header>,
+    arguments: &[String],
+) -> anyhow::Result<Option<u8>> {
+    if !matches!(arguments, [only] if only == "-v" || only == "--version") {
+        return Ok(None);
+    }
+    let version = header.and_then(|header| header.version.as_deref()).unwrap_or("2.1.325");
+    writeln!(io::stdout(), "{version} (Claude Code)")?;
+    Ok(Some(exit::OK))
+}
+
+fn say(stdout: &mut impl io::Write, stream: Stream, line: &Line) -> io::Result<()> {
+    let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
+    match stream {
+        Stream::Stderr => {
+            let mut stderr = io::stderr().lock();
+            stderr.write_all(line.raw())?;
+            stderr.write_all(end)
+        }
+        Stream::ToHost | Stream::ToAgent => {
+            stdout.write_all(line.raw())?;
+            stdout.write_all(end)
+        }
+    }
+}
+
+/// Ends as the agent ended then.
+fn follow(exit: Exit) -> u8 {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
+        (None, Some(signal)) => signal::die_by(i32::try_from(signal).unwrap_or_default()),
+        (None, None) => exit::OK,
+    }
+}
+
+/// Hears the host: its lines, and those signals that it sent then. Others do what signals do.
+fn listen(player: &Player<File>) -> anyhow::Result<Receiver<Input>> {
+    let (sender, receiver) = mpsc::sync_channel(LINES);
+    let wanted: Vec<i32> = (1..32)
+        .filter(|signal| {
+            let name = signal_hook::low_level::signal_name(*signal);
+            // Nobody can hear a KILL.
+            name.is_some_and(|name| {
+                name != "SIGKILL" && player.signals().any(|other| other == name)
+            })
+        })
+        .collect();
+    if !wanted.is_empty() {
+        let mut signals = Signals::new(wanted)?;
+        let sender = sender.clone();
+        thread::Builder::new().spawn(move || {
+            for signal in signals.forever() {
+                let name = signal_hook::low_level::signal_name(signal).unwrap_or("unknown");
+                if sender.send(Input::Signal(name)).is_err() {
+                    return;
+                }
+            }
+        })?;
+    }
+    thread::Builder::new().spawn(move || read(&sender))?;
+    Ok(receiver)
+}
+
+fn read(sender: &SyncSender<Input>) {
+    let mut decoder = LineDecoder::new();
+    let mut chunk = vec![0; CHUNK];
+    let mut stdin = io::stdin().lock();
+    loop {
+        let count = match stdin.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        let mut rest = chunk.get(..count).unwrap_or_default();
+        while let Some(frame) = decoder.next(&mut rest) {
+            if let Frame::Line(line) = frame
+                && sender.send(Input::Line(line)).is_err()
+            {
+                return;
+            }
+        }
+    }
+    if let Some(Frame::Line(line)) = decoder.finish() {
+        let _ = sender.send(Input::Line(line));
+    }
+    let _ = sender.send(Input::End);
+}

@@ -1,0 +1,47 @@
+//! `duologue diff`.
+
+use super::command::{duologue, json, recording, text};
+
+#[test]
+fn what_is_equal_says_nothing() {
+    let tape = recording("2.1.325/16c-two-parallel-subagents.tape");
+    let output = duologue().arg("diff").args([&tape, &tape]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), "");
+    let output = duologue().args(["diff", "--json"]).args([&tape, &tape]).output().unwrap();
+    assert_eq!(json(&output), serde_json::json!({ "equal": true, "differences": [] }));
+}
+
+#[test]
+fn what_differs_is_told_by_turn() {
+    let tapes = ["2.1.325/07-allow-updated-input.tape", "2.0.77/07-allow-updated-input.tape"];
+    let output = duologue().arg("diff").args(tapes.map(recording)).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("run_started: version: \"2.1.325\" became \"2.0.77\""), "{said}");
+    assert!(said.contains("turn 1: turn_finished: terminal_reason: \"completed\" became null"));
+    let output = duologue().args(["diff", "--json"]).args(tapes.map(recording)).output().unwrap();
+    let report = json(&output);
+    assert_eq!(report["equal"], false);
+    let first = &report["differences"][0];
+    assert!(first["kind"].is_string() && first["event"].is_string(), "{first}");
+}
+
+#[test]
+fn shapes_are_compared_alone() {
+    let tapes = ["1.0.128/04-bash-allow.tape", "2.1.325/04-bash-allow.tape"].map(recording);
+    let output = duologue().args(["diff", "--schema"]).args(&tapes).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("+ type system/thinking_tokens (to host)"), "{said}");
+    assert!(said.contains("+ field request.tool_use_id of control_request/can_use_tool (to host)"));
+    let output = duologue().args(["diff", "--schema", "--json"]).args(&tapes).output().unwrap();
+    assert!(json(&output)["added_types"].is_array());
+}
+
+#[test]
+fn what_cannot_be_read_is_neither() {
+    let tape = recording("2.1.325/01-plain-text.tape");
+    let output = duologue().arg("diff").arg(&tape).arg("no-such.tape").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}

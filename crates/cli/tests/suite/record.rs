@@ -1,0 +1,367 @@
+//! `duologue record`.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use duologue_tape::{Event, Exit, Reader};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// `duologue record -o TAPE -- ARGV`, with pipes.
+fn record(tape: &Path, argv: &[&str]) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+        .args(["record", "--force", "-o"])
+        .arg(tape)
+        .arg("--")
+        .args(argv)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn events(tape: &Path) -> Vec<Event> {
+    let mut reader = Reader::new(File::open(tape).unwrap());
+    let mut events = Vec::new();
+    while let Some(entry) = reader.next_entry().unwrap() {
+        events.push(entry.event);
+    }
+    events
+}
+
+/// The bytes that went to the agent, to the host, and to stderr, put together again.
+fn bytes(events: &[Event]) -> [Vec<u8>; 3] {
+    let mut all = [Vec::new(), Vec::new(), Vec::new()];
+    for event in events {
+        let (stream, line) = match event {
+            Event::ToAgent(line) => (0, line),
+            Event::ToHost(line) => (1, line),
+            Event::Stderr(line) => (2, line),
+            _ => continue,
+        };
+        all[stream].extend_from_slice(line.raw());
+        if line.has_newline() {
+            all[stream].push(b'\n');
+        }
+    }
+    all
+}
+
+fn exit(events: &[Event]) -> Exit {
+    match events.last() {
+        Some(Event::Exit(exit)) => *exit,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until whoever holds the other end of this pipe is gone.
+fn await_end(mut pipe: impl Read) -> Vec<u8> {
+    let mut rest = Vec::new();
+    pipe.read_to_end(&mut rest).unwrap();
+    rest
+}
+
+fn fifo(folder: &Path) -> std::path::PathBuf {
+    let path = folder.join("alive");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn any_bytes_in_any_pieces_pass_unchanged(
+        pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3000), 0..12),
+        packed in any::<bool>(),
+    ) {
+        let folder = TempDir::new().unwrap();
+        let tape = folder.path().join(if packed { "t.tape.zst" } else { "t.tape" });
+        let mut child = record(&tape, &["tee", "/dev/stderr"]);
+        let mut stdin = child.stdin.take().unwrap();
+        let sent: Vec<u8> = pieces.concat();
+        let writer = std::thread::spawn(move || {
+            for piece in pieces {
+                stdin.write_all(&piece).unwrap();
+            }
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        prop_assert!(output.status.success());
+        prop_assert_eq!(&output.stdout, &sent);
+        prop_assert_eq!(&output.stderr, &sent);
+        let events = events(&tape);
+        let [to_agent, to_host, stderr] = bytes(&events);
+        prop_assert_eq!(&to_agent, &sent);
+        prop_assert_eq!(&to_host, &sent);
+        prop_assert_eq!(&stderr, &sent);
+        prop_assert_eq!(exit(&events), Exit::with_code(0));
+    }
+}
+
+#[test]
+fn a_line_of_50_mb_passes() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let mut child = record(&tape, &["cat"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let line: Vec<u8> = (0..50_000_000_u32).map(|number| b'a' + (number % 23) as u8).collect();
+    let sent = line.clone();
+    let writer = std::thread::spawn(move || {
+        stdin.write_all(&line).unwrap();
+        stdin.write_all(b"\nlast\n").unwrap();
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.stdout.strip_suffix(b"\nlast\n") == Some(sent.as_slice()));
+    let [to_agent, to_host, _] = bytes(&events(&tape));
+    assert!(to_agent == output.stdout && to_host == output.stdout);
+}
+
+#[test]
+fn the_question_stands_before_its_answer() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let mut child = record(&tape, &["cat"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    for number in 0..200 {
+        writeln!(stdin, "{number:03}").unwrap();
+        let mut answer = [0; 4];
+        stdout.read_exact(&mut answer).unwrap();
+    }
+    drop(stdin);
+    child.wait().unwrap();
+    let ways: Vec<bool> = events(&tape)
+        .iter()
+        .filter_map(|event| match event {
+            Event::ToAgent(_) => Some(true),
+            Event::ToHost(_) => Some(false),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ways, [true, false].repeat(200));
+}
+
+#[test]
+fn a_tape_is_its_owners() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    fs::write(&tape, "old").unwrap();
+    fs::set_permissions(&tape, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(record(&tape, &["true"]).wait().unwrap().success());
+    assert_eq!(fs::metadata(&tape).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn exit_codes_and_signals_are_the_agents() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    for code in [0, 1, 3, 130, 255] {
+        let status = record(&tape, &["sh", "-c", &format!("exit {code}")]).wait().unwrap();
+        assert_eq!(status.code(), Some(code));
+        assert_eq!(exit(&events(&tape)), Exit::with_code(code.into()));
+    }
+    for signal in [1, 2, 9, 10, 15] {
+        let status = record(&tape, &["sh", "-c", &format!("kill -{signal} $$")]).wait().unwrap();
+        assert_eq!(status.signal(), Some(signal));
+        assert_eq!(exit(&events(&tape)), Exit::by_signal(signal.into()));
+    }
+    let output = record(&tape, &["/no/such/agent"]).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(127));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/agent"));
+}
+
+#[test]
+fn signals_reach_the_agent_once() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    for signal in ["HUP", "INT", "QUIT", "TERM", "USR1", "USR2"] {
+        let script = format!(
+            "trap 'echo {signal}' {signal}; echo ready; until [ \"$line\" = end ]; do read -r line; done; exit 4"
+        );
+        let mut child = record(&tape, &["sh", "-c", &script]);
+        let mut stdout = child.stdout.take().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut ready = [0; 6];
+        stdout.read_exact(&mut ready).unwrap();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let mut said = vec![0; signal.len() + 1];
+        stdout.read_exact(&mut said).unwrap();
+        assert_eq!(String::from_utf8(said).unwrap(), format!("{signal}\n"));
+        stdin.write_all(b"end\n").unwrap();
+        assert_eq!(await_end(stdout), b"");
+        assert_eq!(child.wait().unwrap().code(), Some(4), "{signal}");
+        let noted = Event::Note(format!("signal SIG{signal}"));
+        assert!(events(&tape).iter().any(|event| format!("{event:?}") == format!("{noted:?}")));
+    }
+}
+
+#[test]
+fn each_stream_closes_by_itself() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    // Its stdout and stderr end while it runs, and then so do ours.
+    let mut child = record(&tape, &["sh", "-c", "exec >&- 2>&-; read -r line; exit 3"]);
+    assert_eq!(await_end(child.stdout.take().unwrap()), b"");
+    assert_eq!(await_end(child.stderr.take().unwrap()), b"");
+    child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    // Its stdin ends, and it answers all the same.
+    let mut child = record(&tape, &["sh", "-c", "cat; echo done"]);
+    drop(child.stdin.take());
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"done\n");
+    assert!(
+        events(&tape)
+            .iter()
+            .any(|event| matches!(event, Event::Note(note) if note == "stdin_close"))
+    );
+    // It closes its stdin, and whoever writes notices.
+    let mut child =
+        record(&tape, &["sh", "-c", "exec <&-; echo closed; read -r line <&1; sleep 60"]);
+    let mut closed = [0; 7];
+    child.stdout.as_mut().unwrap().read_exact(&mut closed).unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    while stdin.write_all(b"x\n").is_ok() {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // We stop reading, and it notices.
+    let mut child =
+        record(&tape, &["sh", "-c", "trap '' PIPE; while echo line; do :; done; exit 9"]);
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
+#[test]
+fn whatever_is_killed_nothing_stays_and_the_tape_is_readable() {
+    let script = r#"exec 9>"$0"; trap '' TERM HUP INT; i=0
+        while :; do echo "line $i"; i=$((i+1)); done"#;
+    for (lines, packed) in [(0, false), (1, false), (50, true), (5000, false), (5000, true)] {
+        let folder = TempDir::new().unwrap();
+        let alive = fifo(folder.path());
+        let tape = folder.path().join(if packed { "t.tape.zst" } else { "t.tape" });
+        let mut child = record(&tape, &["sh", "-c", script, alive.to_str().unwrap()]);
+        let holds = File::open(&alive).unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let mut some = vec![0; lines * 7];
+        stdout.read_exact(&mut some).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The agent holds the other end, and minds neither signals nor closed pipes.
+        await_end(holds);
+        let mut reader = Reader::new(File::open(&tape).unwrap());
+        while reader.next_entry().unwrap().is_some() {}
+    }
+}
+
+#[test]
+fn a_full_disk_stops_the_recording_and_not_the_conversation() {
+    let mut child = record(Path::new("/dev/full"), &["cat"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let sent = vec![b'x'; 1_000_000];
+    let all = sent.clone();
+    let writer = std::thread::spawn(move || stdin.write_all(&all).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    assert!(output.stdout == sent);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("recording stopped early").count(), 1, "{said}");
+}
+
+#[test]
+fn a_tape_is_not_replaced_unasked() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    fs::write(&tape, "precious").unwrap();
+    let status = Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+        .args(["record", "-o"])
+        .arg(&tape)
+        .args(["--", "true"])
+        .stderr(Stdio::null())
+        .status();
+    assert_eq!(status.unwrap().code(), Some(2));
+    assert_eq!(fs::read_to_string(&tape).unwrap(), "precious");
+}
+
+#[test]
+fn an_installed_claude_records() {
+    let folder = TempDir::new().unwrap();
+    let bin = folder.path().join("my bin");
+    let install = Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+        .args(["record", "--redact", "--install"])
+        .arg(&bin)
+        .args(["--", "sh", "-c", "cat; exit 6", "it's"])
+        .stderr(Stdio::null())
+        .status();
+    assert!(install.unwrap().success());
+    let mut child = Command::new(bin.join("claude"))
+        .args(["--flag", "a b"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"ann@corp.com\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    assert_eq!(output.stdout, b"ann@corp.com\n");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("replaced 2 e-mail addresses"));
+    let tapes: Vec<_> = fs::read_dir(bin.join("tapes")).unwrap().collect();
+    assert_eq!(tapes.len(), 1);
+    let tape = tapes[0].as_ref().unwrap().path();
+    let [to_agent, ..] = bytes(&events(&tape));
+    assert_eq!(to_agent, b"user1@example.com\n");
+}
+
+#[test]
+fn when_the_host_dies_the_agent_is_told_and_the_tape_is_whole() {
+    for lines in [0, 1, 100, 3000] {
+        let folder = TempDir::new().unwrap();
+        let alive = fifo(folder.path());
+        let tape = folder.path().join("t.tape");
+        // It ends when its stdin does, as agents do.
+        let script =
+            r#"exec 9>"$0"; trap '' PIPE; while read -r line; do echo "$line"; done; exit 0"#;
+        let mut child = record(&tape, &["sh", "-c", script, alive.to_str().unwrap()]);
+        let holds = File::open(&alive).unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            for _ in 0..lines {
+                stdin.write_all(b"hello\n").unwrap();
+            }
+        });
+        let mut stdout = child.stdout.take().unwrap();
+        let mut some = vec![0; lines * 6 / 2];
+        stdout.read_exact(&mut some).unwrap();
+        drop((stdout, child.stderr.take()));
+        // Whoever writes may find nobody, or not.
+        let _ = writer.join();
+        await_end(holds);
+        child.wait().unwrap();
+        let events = events(&tape);
+        assert_eq!(exit(&events), Exit::with_code(0));
+    }
+}
+
+#[test]
+fn an_agent_that_is_killed_ends_the_tape() {
+    for lines in [0, 1, 500] {
+        let folder = TempDir::new().unwrap();
+        let tape = folder.path().join("t.tape.zst");
+        let script =
+            format!("i=0; while [ $i -lt {lines} ]; do echo line; i=$((i+1)); done; kill -9 $$");
+        let output = record(&tape, &["sh", "-c", &script]).wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(9));
+        assert_eq!(output.stdout, b"line\n".repeat(lines));
+        let events = events(&tape);
+        assert_eq!(exit(&events), Exit::by_signal(9));
+        assert_eq!(bytes(&events)[1], output.stdout);
+    }
+}

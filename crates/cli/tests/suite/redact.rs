@@ -1,0 +1,70 @@
+//! `duologue redact`.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::command::{duologue, recording, text};
+
+#[test]
+fn a_tape_loses_what_it_should_and_nothing_else() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let line = r#"{\"account\":{\"email\":\"ann@corp.com\",\"organization\":\"Corp\"},\"cwd\":\"/home/ann/p\",\"n\":1.50}"#;
+    let key = "sk-ant-api03-abcdefghijklmnop";
+    fs::write(
+        &tape,
+        format!(
+            "{{\"tape\":1,\"program\":\"claude\",\"argv\":[\"--x={key}\"]}}\n\
+             {{\"t\":1,\"dir\":\"out\",\"line\":\"{line}\"}}\n\
+             {{\"t\":2,\"dir\":\"err\",\"line\":\"ann said {key} and Bearer abcdefgh12345\"}}\n\
+             {{\"t\":3,\"new\":\"kind\"}}\n"
+        ),
+    )
+    .unwrap();
+    let output = duologue().arg("redact").arg(&tape).output().unwrap();
+    assert!(output.status.success());
+    let expected = concat!(
+        r#"{"tape":1,"program":"claude","argv":["--x=sk-ant-redacted-1"]}"#,
+        "\n",
+        r#"{"t":1,"dir":"out","line":"{\"account\":{\"email\":\"user3@example.com\",\"organization\":\"account-2\"},\"cwd\":\"/home/user4/p\",\"n\":1.50}"}"#,
+        "\n",
+        r#"{"t":2,"dir":"err","line":"user4 said sk-ant-redacted-1 and Bearer secret-5"}"#,
+        "\n",
+        r#"{"t":3,"new":"kind"}"#,
+        "\n",
+    );
+    assert_eq!(text(&output.stdout), expected);
+    let said = text(&output.stderr);
+    assert!(said.contains("3 keys and tokens") && said.contains("1 account fields"), "{said}");
+    // What is redacted stays as it is.
+    let again = folder.path().join("again.tape");
+    fs::write(&again, &output.stdout).unwrap();
+    let output = duologue().arg("redact").arg(&again).output().unwrap();
+    assert!(text(&output.stdout).contains("Bearer secret-5"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn chosen_paths_go_too() {
+    let tape = recording("2.1.325/01-plain-text.tape");
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out.tape.zst");
+    let output = duologue()
+        .args(["redact", "--path", "message.content[].text", "--path", "result", "-o"])
+        .arg(&out)
+        .arg(&tape)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("chosen fields"));
+    let events = duologue().args(["inspect", "--json"]).arg(&out).output().unwrap();
+    assert!(text(&events.stdout).contains("redacted-"), "{}", text(&events.stdout));
+    assert!(duologue().arg("check").arg(&out).output().unwrap().status.success());
+}
+
+#[test]
+fn only_tapes_are_redacted() {
+    let output =
+        duologue().arg("redact").arg("-").write_stdin("{\"type\":\"x\"}\n").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,162 @@
+//! `duologue replay`.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::command::{duologue, recording, text};
+
+/// What the host wrote on a recording, as it stands.
+fn host_lines(name: &str) -> Vec<String> {
+    let tape = std::fs::read_to_string(recording(name)).unwrap();
+    let entries = tape.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let of_host = entries.filter(|entry| entry["dir"] == "in");
+    of_host.map(|entry| entry["line"].as_str().unwrap().to_owned()).collect()
+}
+
+fn replay(args: &[&str]) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+        .arg("replay")
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn a_host_that_does_the_same_hears_the_same() {
+    let name = "2.1.325/04-bash-allow.tape";
+    let tape = recording(name);
+    let tape = tape.to_str().unwrap();
+    // The host's own flags are no business of ours, and its request ids are its own.
+    let mut child = replay(&[tape, "--", "--input-format", "stream-json", "--match", "nonsense"]);
+    let mut stdin = child.stdin.take().unwrap();
+    for line in host_lines(name) {
+        writeln!(stdin, "{}", line.replace("req_1", "mine")).unwrap();
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("\"request_id\":\"mine\"") && !said.contains("req_1"));
+    assert!(said.contains("Created made.txt."));
+}
+
+#[test]
+fn a_host_that_does_something_else_is_told_so() {
+    let name = "2.1.325/04-bash-allow.tape";
+    let tape = recording(name);
+    let tape = tape.to_str().unwrap();
+    let lines = host_lines(name).join("\n").replace("Create made.txt", "create  MADE.txt");
+    for (flags, code) in
+        [(&[][..], 3), (&["--match", "loose"], 0), (&["--on-mismatch", "continue"], 0)]
+    {
+        let mut child = replay(&[flags, &[tape]].concat());
+        // It may be gone before it has read everything.
+        let _ = child.stdin.take().unwrap().write_all(lines.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{flags:?} {}", text(&output.stderr));
+        let reported =
+            text(&output.stderr).contains("- \"Create made.txt\"\n    + \"create  MADE.txt\"");
+        assert_eq!(reported, flags != ["--match", "loose"], "{}", text(&output.stderr));
+    }
+    // A host that leaves too soon.
+    let output = replay(&[tape]).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("a request, initialize"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_signal_is_waited_for_and_others_kill() {
+    let name = "2.1.325/14-sigint-mid-turn.tape";
+    let tape = recording(name);
+    for (signal, code) in [("INT", Some(0)), ("TERM", None)] {
+        let mut child = replay(&[tape.to_str().unwrap()]);
+        let mut stdin = child.stdin.take().unwrap();
+        for line in host_lines(name) {
+            writeln!(stdin, "{line}").unwrap();
+        }
+        stdin.flush().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("\"assistant\"") && !line.contains("\"stream_event\"") {
+            line.clear();
+            stdout.read_line(&mut line).unwrap();
+        }
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        drop(stdin);
+        let mut rest = Vec::new();
+        stdout.read_to_end(&mut rest).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), code, "{signal}");
+        assert_eq!(status.signal().is_none(), code.is_some());
+    }
+}
+
+#[test]
+fn an_installed_claude_replays_and_knows_its_version() {
+    let folder = TempDir::new().unwrap();
+    let install = duologue().args(["replay", "--install"]).arg(folder.path()).output().unwrap();
+    assert!(install.status.success());
+    let claude = folder.path().join("claude");
+    let name = "2.0.77/01-plain-text.tape";
+    let version = Command::new(&claude).arg("-v").env("DUOLOGUE_TAPE", recording(name)).output();
+    assert_eq!(text(&version.unwrap().stdout), "2.0.77 (Claude Code)\n");
+    let mut child = Command::new(&claude)
+        .args(["--verbose", "-p"])
+        .env("DUOLOGUE_TAPE", recording(name))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(host_lines(name).join("\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(text(&output.stdout).contains("\"result\""));
+}
+
+#[test]
+fn as_a_host_it_compares_what_an_agent_says() {
+    let us = assert_cmd::cargo::cargo_bin("duologue");
+    for name in ["12-sdk-mcp", "11-hooks-allow-and-context", "04-bash-allow", "02-multi-turn"] {
+        let tape = recording(&format!("2.1.325/{name}.tape"));
+        let run = |agent_tape: &std::path::Path| {
+            duologue()
+                .args(["replay", "--as-host"])
+                .arg(&tape)
+                .arg("--")
+                .arg(&us)
+                .args(["replay", "--match", "any"])
+                .arg(agent_tape)
+                .output()
+                .unwrap()
+        };
+        let output = run(&tape);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stdout));
+        assert_eq!(text(&output.stdout), "");
+    }
+    // Another agent says something else.
+    let output = duologue()
+        .args(["replay", "--as-host"])
+        .arg(recording("2.1.325/04-bash-allow.tape"))
+        .arg("--")
+        .arg(&us)
+        .arg("replay")
+        .arg(recording("2.0.77/04-bash-allow.tape"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).contains("run_started: version"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn without_a_tape_there_is_nothing_to_replay() {
+    let output = duologue().arg("replay").env_remove("DUOLOGUE_TAPE").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("DUOLOGUE_TAPE"));
+}

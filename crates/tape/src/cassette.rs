@@ -1,0 +1,266 @@
+//! [`Cassette`]: a test that records its conversation once, and replays it ever after.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use duologue::{Session, SessionBuilder};
+use duologue_protocol::{Frame, Line, LineDecoder};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::task::JoinHandle;
+
+use crate::entry::Header;
+use crate::error::ReadError;
+use crate::recorder::{Recorder, Stopped, Stream};
+use crate::redact::Redactor;
+use crate::replay::{Match, Mismatch, Player, Step};
+
+/// Set to anything but `0`, it makes every [`Cassette`] record anew.
+pub const RECORD: &str = "DUOLOGUE_RECORD";
+
+/// How much of a conversation may be on its way.
+const PIPE: usize = 64 * 1024;
+
+/// How long the disk may take for nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a conversation could not be recorded or replayed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CassetteError {
+    /// The session failed.
+    #[error(transparent)]
+    Session(#[from] duologue::Error),
+    /// The host does something else than on the tape. Record anew with `DUOLOGUE_RECORD=1`.
+    #[error("{0}\nIf that is meant to be, record anew: set {RECORD}=1")]
+    Mismatch(Mismatch),
+    /// The tape cannot be read.
+    #[error("could not read the tape")]
+    Read(#[from] ReadError),
+    /// The tape cannot be written.
+    #[error("could not write the tape")]
+    Write(#[from] io::Error),
+    /// Recording stopped early.
+    #[error("recording stopped early: {0}")]
+    Stopped(#[from] Stopped),
+}
+
+/// A tape beside a test: recorded if it is missing, replayed if it is there.
+///
+/// ```no_run
+/// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+/// use duologue::Session;
+/// use duologue_tape::Cassette;
+///
+/// let session = Cassette::new("tests/tapes/hello.tape").start(Session::builder()).await?;
+/// let outcome = session.prompt("Say hello").await?.outcome().await?;
+/// assert!(outcome.is_success());
+/// session.close().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The first run talks to the real agent and keeps the tape, but only if it comes to
+/// [`close`](TapedSession::close). Every later run needs no agent. [`RECORD`] makes it record anew.
+#[derive(Debug)]
+pub struct Cassette {
+    path: PathBuf,
+    how: Match,
+    redactor: Option<Redactor>,
+    anew: bool,
+}
+
+impl Cassette {
+    /// The tape at this path.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let anew = std::env::var_os(RECORD).is_some_and(|value| !value.is_empty() && value != "0");
+        Self { path: path.into(), how: Match::Exact, redactor: None, anew }
+    }
+
+    /// How alike prompts and answers must be.
+    #[must_use]
+    pub const fn matching(mut self, how: Match) -> Self {
+        self.how = how;
+        self
+    }
+
+    /// Leaves out what should not be shared.
+    #[must_use]
+    pub fn redact(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// Records anew, whatever is there.
+    #[must_use]
+    pub const fn record_anew(mut self) -> Self {
+        self.anew = true;
+        self
+    }
+
+    /// Starts a session: with the agent on the tape, or with a real one that is recorded.
+    ///
+    /// # Errors
+    /// If the session cannot be started, or the tape cannot be read or written.
+    pub async fn start(self, builder: SessionBuilder) -> Result<TapedSession, CassetteError> {
+        if !self.anew && self.path.exists() {
+            let (player, ours) = self.play()?;
+            let (reader, writer) = tokio::io::split(ours);
+            return match builder.connect(reader, writer).await {
+                Ok(session) => Ok(TapedSession { session, side: Side::Player(player) }),
+                Err(error) => Err(first(player, error.into()).await),
+            };
+        }
+        let (recorder, builder) = self.tapped(builder)?;
+        let session = builder.start().await?;
+        Ok(self.recorded(session, recorder))
+    }
+
+    /// Like [`start`](Self::start); what is recorded is the agent at the other end of this pipe.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn connect(
+        self,
+        builder: SessionBuilder,
+        agent: DuplexStream,
+    ) -> Result<TapedSession, CassetteError> {
+        if !self.anew && self.path.exists() {
+            return self.start(builder).await;
+        }
+        let (recorder, builder) = self.tapped(builder)?;
+        let (reader, writer) = tokio::io::split(agent);
+        let session = builder.connect(reader, writer).await?;
+        Ok(self.recorded(session, recorder))
+    }
+
+    /// Where the tape is until it is whole. A test that fails must not leave half a tape.
+    fn unfinished(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!(".{}-{name}", std::process::id()))
+    }
+
+    fn tapped(&self, builder: SessionBuilder) -> Result<(Recorder, SessionBuilder), CassetteError> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let header = Header::new("claude", ["claude"]);
+        let redactor = self.redactor.as_ref().map(Redactor::fresh);
+        let recorder = Recorder::create_with(&self.unfinished(), &header, redactor, |_| {})?;
+        let tap = recorder.tap();
+        Ok((recorder, builder.tap(move |direction, line| tap.line(direction, line))))
+    }
+
+    fn recorded(self, session: Session, recorder: Recorder) -> TapedSession {
+        let from = self.unfinished();
+        TapedSession { session, side: Side::Recorder { recorder, from, to: self.path } }
+    }
+
+    /// Plays the tape at the other end of a pipe.
+    fn play(&self) -> Result<(Playing, DuplexStream), ReadError> {
+        let path = self.path.clone();
+        let player = Player::new(|| File::open(&path), self.how)?;
+        let (ours, its) = tokio::io::duplex(PIPE);
+        Ok((tokio::spawn(play(player, its)), ours))
+    }
+}
+
+type Playing = JoinHandle<Result<(), CassetteError>>;
+
+/// What went wrong at the other end, which is why this end failed; else what this end says.
+async fn first(player: Playing, error: CassetteError) -> CassetteError {
+    match player.await {
+        Ok(Err(theirs)) => theirs,
+        _ => error,
+    }
+}
+
+async fn play(mut player: Player<File>, pipe: DuplexStream) -> Result<(), CassetteError> {
+    let (mut reader, mut writer) = tokio::io::split(pipe);
+    let mut decoder = LineDecoder::new();
+    let mut chunk = vec![0; PIPE];
+    loop {
+        match player.next_step()? {
+            Step::Say(_, Stream::ToHost, line) => {
+                // A host that is gone reads no more.
+                let _ = writer.write_all(line.raw()).await;
+                let _ = writer.write_all(b"\n").await;
+            }
+            Step::Wait(_) => {
+                let count = reader.read(&mut chunk).await.unwrap_or(0);
+                let mut rest = chunk.get(..count).unwrap_or_default();
+                while let Some(frame) = decoder.next(&mut rest) {
+                    if let Frame::Line(line) = frame {
+                        told(&mut player, &line)?;
+                    }
+                }
+                if count == 0 {
+                    player.handle_end().map_err(CassetteError::Mismatch)?;
+                }
+            }
+            Step::End(_) => return Ok(()),
+            Step::Say(..) => {}
+        }
+    }
+}
+
+fn told(player: &mut Player<File>, line: &Line) -> Result<(), CassetteError> {
+    player.handle_line(line).map_err(CassetteError::Mismatch)
+}
+
+/// A session that is recorded or replayed. It is used like any [`Session`].
+#[derive(Debug)]
+pub struct TapedSession {
+    session: Session,
+    side: Side,
+}
+
+#[derive(Debug)]
+enum Side {
+    Recorder { recorder: Recorder, from: PathBuf, to: PathBuf },
+    Player(Playing),
+}
+
+impl TapedSession {
+    /// Whether this conversation is being recorded.
+    pub const fn is_recorded(&self) -> bool {
+        matches!(self.side, Side::Recorder { .. })
+    }
+
+    /// Ends the conversation. What was recorded is kept; what was replayed must have come to its end.
+    ///
+    /// # Errors
+    /// If the session failed, or was not the one on the tape.
+    pub async fn close(self) -> Result<(), CassetteError> {
+        let Self { session, side } = self;
+        let closed = session.close().await;
+        match side {
+            Side::Recorder { recorder, from, to } => {
+                closed?;
+                finish(recorder, &from, &to)
+            }
+            Side::Player(player) => match player.await {
+                Ok(Err(theirs)) => Err(theirs),
+                _ => Ok(closed.map(|_| ())?),
+            },
+        }
+    }
+}
+
+fn finish(recorder: Recorder, from: &Path, to: &Path) -> Result<(), CassetteError> {
+    let tap = recorder.tap();
+    tap.end(Stream::ToAgent);
+    tap.exit(crate::entry::Exit::with_code(0));
+    recorder.finish(PATIENCE)?;
+    Ok(fs::rename(from, to)?)
+}
+
+impl Deref for TapedSession {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}

@@ -1,0 +1,127 @@
+//! What every run makes anew, and so does not count.
+
+use std::collections::HashMap;
+
+use regex::Regex;
+use serde_json::Value;
+
+/// Events that tell in pieces what another tells whole, or how long things took.
+const PIECES: &[&str] = &[
+    "text_delta",
+    "thinking_delta",
+    "tool_input_delta",
+    "tool_call_started",
+    "agent_progress",
+    "block_abandoned",
+];
+
+/// Fields that are other in each run: names, times, prices, counts of tokens.
+const MADE_UP: &[&str] = &[
+    "id",
+    "turn",
+    "request_id",
+    "uuid",
+    "prompts",
+    "with",
+    "message_id",
+    "session_id",
+    "task_id",
+    "tool_use_id",
+    "parent_tool_use_id",
+    "agent_id",
+    "callback_id",
+    "from",
+    "to",
+    "usage",
+    "model_usage",
+    "models",
+    "agents",
+    "cost_usd",
+    "total_cost_usd",
+    "turn_cost_usd",
+    "duration_ms",
+    "duration_api_ms",
+    "ttft_ms",
+    "delay_ms",
+    "resets_at",
+    "pre_tokens",
+    "post_tokens",
+    "timestamp",
+    "signature",
+];
+
+/// The same, inside of what tools give back.
+const MADE_UP_WITHIN: &[&str] = &[
+    "uuid",
+    "session_id",
+    "timestamp",
+    "tool_use_id",
+    "agentId",
+    "durationMs",
+    "duration_ms",
+    "totalDurationMs",
+    "usage",
+];
+
+/// Texts in texts that are other in each run, and what stands for them.
+const FORMS: &[(&str, &str)] = &[
+    (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "<uuid>"),
+    (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z?", "<time>"),
+    (r"\b[A-Z][a-z]{2} +\d{1,2} \d{2}:\d{2}\b", "<time>"),
+    (r"\b(msg|req|toolu|srvtoolu)_[A-Za-z0-9]{8,}\b", "<id>"),
+];
+
+#[derive(Debug)]
+pub(super) struct Normal {
+    forms: Vec<(Regex, &'static str)>,
+    /// Sub-agents, numbered as they appear.
+    agents: HashMap<String, usize>,
+}
+
+impl Default for Normal {
+    fn default() -> Self {
+        let forms = FORMS.iter().filter_map(|(form, name)| Some((Regex::new(form).ok()?, *name)));
+        Self { forms: forms.collect(), agents: HashMap::new() }
+    }
+}
+
+impl Normal {
+    /// The event's name and what counts of it; `None` if nothing does.
+    pub(super) fn event(&mut self, event: Value) -> Option<(String, Value)> {
+        let Value::Object(mut fields) = event else { return None };
+        let name = fields.remove("event")?.as_str()?.to_owned();
+        if PIECES.contains(&name.as_str()) {
+            return None;
+        }
+        if let Some(Value::String(agent)) = fields.remove("agent") {
+            let number = self.agents.len() + 1;
+            let number = *self.agents.entry(agent).or_insert(number);
+            fields.insert("agent".to_owned(), number.into());
+        }
+        fields.retain(|key, _| !MADE_UP.contains(&key.as_str()));
+        let mut fields = Value::Object(fields);
+        self.clean(&mut fields);
+        Some((name, fields))
+    }
+
+    fn clean(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                // What is null says nothing.
+                fields.retain(|key, value| {
+                    !MADE_UP_WITHIN.contains(&key.as_str()) && !value.is_null()
+                });
+                fields.values_mut().for_each(|value| self.clean(value));
+            }
+            Value::Array(items) => items.iter_mut().for_each(|value| self.clean(value)),
+            Value::String(text) => {
+                for (form, name) in &self.forms {
+                    if form.is_match(text) {
+                        *text = form.replace_all(text, *name).into_owned();
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! [`Recorder`]: writes a tape beside a conversation, and never holds it up.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use duologue_protocol::{Direction, Frame, Line, LineDecoder};
+
+use crate::entry::{Event, Exit, Header};
+use crate::redact::Redactor;
+use crate::writer::{TapeFile, Writer};
+
+/// How much may wait to be written. A disk that is this far behind does not catch up.
+const BUDGET: usize = 256 * 1024 * 1024;
+
+/// How many pieces of room are kept for the next bytes.
+const SPARE: usize = 64;
+
+/// What an item costs besides its bytes.
+const ITEM: usize = 64;
+
+/// The longest line that is taped. A reader would not take a longer one either.
+const MAX_LINE: usize = 128 * 1024 * 1024;
+
+/// How much the writer stands back behind the conversation.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
+
+/// One of the agent's three streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "a process has these three")]
+pub enum Stream {
+    /// Its stdin.
+    ToAgent,
+    /// Its stdout.
+    ToHost,
+    /// Its stderr.
+    Stderr,
+}
+
+impl Stream {
+    fn event(self, line: Line) -> Event {
+        match self {
+            Self::ToAgent => Event::ToAgent(line),
+            Self::ToHost => Event::ToHost(line),
+            Self::Stderr => Event::Stderr(line),
+        }
+    }
+}
+
+/// Why a recording ended before the conversation did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Stopped(String);
+
+/// Writes a tape in a thread of its own.
+///
+/// What is to be recorded goes through a [`Tap`], which never waits: if the disk fails, or falls too
+/// far behind, recording stops, the tape says so in its last note, and the conversation goes on.
+///
+/// ```
+/// use duologue_tape::{Header, Reader, Recorder, Stream};
+/// # let folder = std::env::temp_dir().join(format!("duologue-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let path = folder.join("talk.tape");
+///
+/// let recorder = Recorder::create(&path, &Header::new("claude", ["--verbose"]))?;
+/// let tap = recorder.tap();
+/// tap.bytes(Stream::ToAgent, b"{\"type\":\"keep_alive\"}\n");
+/// recorder.finish(std::time::Duration::from_secs(5))?;
+///
+/// let mut reader = Reader::new(std::fs::File::open(&path)?);
+/// assert!(reader.next_entry()?.is_some());
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Recorder {
+    tap: Tap,
+}
+
+impl Recorder {
+    /// Creates the tape, for its owner only, packed if its name ends in `.zst`.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
+        Self::with(TapeFile::create(path)?, header.clone(), None, |_| {})
+    }
+
+    /// Like [`create`](Self::create); what should not be told is replaced before it is written, and
+    /// `on_stop` is called, in a thread of its own, if recording stops early.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create_with(
+        path: &Path,
+        header: &Header,
+        redactor: Option<Redactor>,
+        on_stop: impl FnOnce(&Stopped) + Send + 'static,
+    ) -> io::Result<Self> {
+        Self::with(TapeFile::create(path)?, header.clone(), redactor, on_stop)
+    }
+
+    fn with(
+        file: TapeFile,
+        header: Header,
+        redactor: Option<Redactor>,
+        on_stop: impl FnOnce(&Stopped) + Send + 'static,
+    ) -> io::Result<Self> {
+        let tap = Tap {
+            shared: Arc::new(Shared {
+                state: Mutex::new(State {
+                    queue: VecDeque::new(),
+                    spare: Vec::new(),
+                    waiting: 0,
+                    closed: false,
+                    stopped: None,
+                    on_stop: Some(Box::new(on_stop)),
+                    written: None,
+                }),
+                changed: Condvar::new(),
+                started: Instant::now(),
+            }),
+        };
+        let shared = Arc::clone(&tap.shared);
+        thread::Builder::new().name("tape".to_owned()).spawn(move || {
+            // The conversation goes first. On Linux, that is said of this thread alone.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::nice(NICE);
+            let mut job = Job::new(redactor);
+            if let Err(error) = job.run(&shared, file, &header) {
+                shared.lock().stop(format!("the tape could not be written: {error}"));
+            }
+            let counts = job.redactor.map(|redactor| redactor.counts().clone());
+            shared.lock().written = Some(counts.unwrap_or_default());
+            shared.changed.notify_all();
+        })?;
+        Ok(Self { tap })
+    }
+
+    /// What is told here goes on the tape.
+    pub fn tap(&self) -> Tap {
+        self.tap.clone()
+    }
+
+    /// Waits until everything is on the tape, as long as the disk gets on: it may take `patience` for
+    /// nothing. Tells how often what was replaced, if the tape is redacted.
+    ///
+    /// # Errors
+    /// If recording stopped early.
+    pub fn finish(self, patience: Duration) -> Result<crate::redact::Counts, Stopped> {
+        let shared = &self.tap.shared;
+        let mut state = shared.lock();
+        state.closed = true;
+        shared.changed.notify_all();
+        while state.written.is_none() {
+            let before = state.waiting;
+            let waited =
+                shared.changed.wait_timeout_while(state, patience, |state| state.written.is_none());
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if state.written.is_none() && state.waiting == before {
+                state.stop("the disk takes too long to write the rest of the tape".to_owned());
+                break;
+            }
+        }
+        match &state.stopped {
+            Some(stopped) => Err(stopped.clone()),
+            None => Ok(state.written.take().unwrap_or_default()),
+        }
+    }
+}
+
+/// Where a conversation is tapped. It may be cloned and used from any thread.
+#[derive(Clone, Debug)]
+pub struct Tap {
+    shared: Arc<Shared>,
+}
+
+impl Tap {
+    /// These bytes went by. They need not be whole lines.
+    pub fn bytes(&self, stream: Stream, bytes: &[u8]) {
+        self.push(bytes.len(), |spare| {
+            let mut room = spare.pop().unwrap_or_default();
+            room.extend_from_slice(bytes);
+            What::Bytes(stream, room)
+        });
+    }
+
+    /// A line of the wire went by.
+    pub fn line(&self, direction: Direction, line: &Line) {
+        let stream = match direction {
+            Direction::ToHost => Stream::ToHost,
+            Direction::ToAgent => Stream::ToAgent,
+        };
+        self.push(line.raw().len(), |_| What::Event(stream.event(line.clone())));
+    }
+
+    /// This stream has ended. For stdin, a note says so.
+    pub fn end(&self, stream: Stream) {
+        self.push(0, |_| What::End(stream));
+    }
+
+    /// Something was done to the process.
+    pub fn note(&self, text: impl Into<String>) {
+        self.push(0, |_| What::Event(Event::Note(text.into())));
+    }
+
+    /// The process has ended.
+    pub fn exit(&self, exit: Exit) {
+        self.push(0, |_| What::Event(Event::Exit(exit)));
+    }
+
+    fn push(&self, length: usize, what: impl FnOnce(&mut Vec<Vec<u8>>) -> What) {
+        let millis = self.shared.millis();
+        let mut state = self.shared.lock();
+        if state.closed || state.stopped.is_some() {
+            return;
+        }
+        if state.waiting + length > BUDGET {
+            return state.stop("the disk is too slow for the conversation".to_owned());
+        }
+        let cost = length + ITEM;
+        state.waiting += cost;
+        // The writer sleeps only when it has found nothing.
+        let wake = state.queue.is_empty();
+        let what = what(&mut state.spare);
+        state.queue.push_back(Item { millis, cost, what });
+        drop(state);
+        if wake {
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    started: Instant,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+type OnStop = Box<dyn FnOnce(&Stopped) + Send>;
+
+struct State {
+    queue: VecDeque<Item>,
+    /// Room that is free again. New room is dear: the system clears each page of it.
+    spare: Vec<Vec<u8>>,
+    /// What the queue costs, and what the writer has taken out of it but not written.
+    waiting: usize,
+    /// There will be nothing more.
+    closed: bool,
+    stopped: Option<Stopped>,
+    on_stop: Option<OnStop>,
+    /// The writer has ended; how often what was replaced.
+    written: Option<crate::redact::Counts>,
+}
+
+impl State {
+    fn stop(&mut self, reason: String) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let stopped = Stopped(reason);
+        self.stopped = Some(stopped.clone());
+        if let Some(on_stop) = self.on_stop.take() {
+            // It may write to a pipe that nobody reads. Without a thread, nobody is told.
+            let _ = thread::Builder::new().spawn(move || on_stop(&stopped));
+        }
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("waiting", &self.waiting).finish_non_exhaustive()
+    }
+}
+
+struct Item {
+    millis: u64,
+    cost: usize,
+    what: What,
+}
+
+enum What {
+    Bytes(Stream, Vec<u8>),
+    End(Stream),
+    Event(Event),
+}
+
+/// What the writer's thread does.
+struct Job {
+    /// By [`Stream`].
+    decoders: [LineDecoder; 3],
+    redactor: Option<Redactor>,
+}
+
+impl Job {
+    fn new(redactor: Option<Redactor>) -> Self {
+        let decoder = || LineDecoder::new().max_line(MAX_LINE).keep_blank();
+        Self { decoders: [decoder(), decoder(), decoder()], redactor }
+    }
+
+    fn run(&mut self, shared: &Shared, file: TapeFile, header: &Header) -> io::Result<()> {
+        let header = match &mut self.redactor {
+            Some(redactor) => redactor.header(header),
+            None => header.clone(),
+        };
+        let mut writer = Writer::new(file, &header)?;
+        let mut batch = VecDeque::new();
+        loop {
+            let mut state = shared.lock();
+            if state.queue.is_empty() && !state.closed && state.stopped.is_none() {
+                drop(state);
+                // Whatever becomes of us from here on, all that was told is in the file.
+                writer.flush()?;
+                let woken = shared.changed.wait_while(shared.lock(), |state| {
+                    state.queue.is_empty() && !state.closed && state.stopped.is_none()
+                });
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+            }
+            std::mem::swap(&mut batch, &mut state.queue);
+            drop(state);
+            if batch.is_empty() {
+                break;
+            }
+            while let Some(item) = batch.pop_front() {
+                let room = self.write(&mut writer, item.millis, item.what)?;
+                let mut state = shared.lock();
+                state.waiting -= item.cost;
+                if let Some(room) = room
+                    && state.spare.len() < SPARE
+                {
+                    state.spare.push(room);
+                }
+            }
+        }
+        if let Some(Stopped(reason)) = shared.lock().stopped.clone() {
+            let note = format!("recording stopped early: {reason}");
+            writer.event(Some(shared.millis()), &Event::Note(note))?;
+        } else {
+            let millis = shared.millis();
+            for stream in [Stream::ToAgent, Stream::ToHost, Stream::Stderr] {
+                self.finish(&mut writer, millis, stream)?;
+            }
+        }
+        writer.into_inner().finish()
+    }
+
+    /// Writes an item. Gives back the room it took.
+    fn write(
+        &mut self,
+        writer: &mut Writer<TapeFile>,
+        millis: u64,
+        what: What,
+    ) -> io::Result<Option<Vec<u8>>> {
+        match what {
+            What::Bytes(stream, mut bytes) => {
+                let mut rest = bytes.as_slice();
+                while let Some(frame) = self.decoders[stream as usize].next(&mut rest) {
+                    self.frame(writer, millis, stream, frame)?;
+                }
+                bytes.clear();
+                return Ok(Some(bytes));
+            }
+            What::End(stream) => {
+                self.finish(writer, millis, stream)?;
+                if stream == Stream::ToAgent {
+                    writer.event(Some(millis), &Event::Note("stdin_close".to_owned()))?;
+                }
+            }
+            What::Event(event) => self.event(writer, millis, event)?,
+        }
+        Ok(None)
+    }
+
+    /// The last line of a stream, if it has no newline.
+    fn finish(
+        &mut self,
+        writer: &mut Writer<TapeFile>,
+        millis: u64,
+        stream: Stream,
+    ) -> io::Result<()> {
+        match self.decoders[stream as usize].finish() {
+            Some(frame) => self.frame(writer, millis, stream, frame),
+            None => Ok(()),
+        }
+    }
+
+    fn frame(
+        &mut self,
+        writer: &mut Writer<TapeFile>,
+        millis: u64,
+        stream: Stream,
+        frame: Frame,
+    ) -> io::Result<()> {
+        let event = match frame {
+            Frame::Line(line) => stream.event(line),
+            Frame::TooLong(too_long) => Event::TooLong(too_long),
+        };
+        self.event(writer, millis, event)
+    }
+
+    fn event(
+        &mut self,
+        writer: &mut Writer<TapeFile>,
+        millis: u64,
+        event: Event,
+    ) -> io::Result<()> {
+        let event = match &mut self.redactor {
+            Some(redactor) => redactor.event(event),
+            None => event,
+        };
+        writer.event(Some(millis), &event)
+    }
+}

@@ -1,0 +1,37 @@
+//! [`Counts`]: what was replaced, and how often.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How often what kind of thing was replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts(BTreeMap<&'static str, u64>);
+
+impl Counts {
+    pub(super) fn add(&mut self, kind: &'static str) {
+        *self.0.entry(kind).or_default() += 1;
+    }
+
+    /// Each kind, and how often it was replaced.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(kind, count)| (*kind, *count))
+    }
+
+    /// How often anything was.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("nothing");
+        }
+        for (position, (kind, count)) in self.iter().enumerate() {
+            let comma = if position == 0 { "" } else { ", " };
+            write!(f, "{comma}{count} {kind}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Ids`]: which name on the tape is which of this host.
+
+use std::collections::HashMap;
+
+use duologue_protocol::Line;
+use serde_json::Value;
+
+use crate::redact::scan::{Kind, scalars};
+
+/// Names that hosts make up. What stands on the left is on the tape.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    requests: HashMap<String, String>,
+    callbacks: HashMap<String, String>,
+    /// Names that are told apart from everything else wherever they stand: uuids.
+    anywhere: Vec<(String, String)>,
+}
+
+impl Ids {
+    pub(super) fn request(&mut self, tape: &str, live: &str) {
+        self.requests.insert(tape.to_owned(), live.to_owned());
+    }
+
+    /// Whether this host calls that so. The agent's own requests keep their names.
+    pub(super) fn same_request(&self, tape: &str, live: &str) -> bool {
+        self.requests.get(tape).map_or(tape == live, |known| known == live)
+    }
+
+    pub(super) fn uuid(&mut self, tape: &str, live: &str) {
+        if tape != live && !tape.is_empty() && !live.is_empty() {
+            self.anywhere.push((tape.to_owned(), live.to_owned()));
+        }
+    }
+
+    /// The callbacks of two handshakes, paired by event and position.
+    pub(super) fn callbacks(&mut self, tape: &Value, live: &Value) {
+        let Some(events) = tape.get("hooks").and_then(Value::as_object) else { return };
+        for (event, matchers) in events {
+            let Some(others) = live.get("hooks").and_then(|hooks| hooks.get(event)) else {
+                continue;
+            };
+            for (old, new) in ids_of(matchers).into_iter().zip(ids_of(others)) {
+                self.callbacks.insert(old, new);
+            }
+        }
+    }
+
+    /// The agent's line with the names of this host.
+    pub(super) fn renamed(&self, line: Line) -> Line {
+        let Some(text) = line.as_str() else { return line };
+        let mut renamed = None;
+        if line.kind().is_ok_and(|kind| kind.starts_with("control_")) {
+            renamed = self.control(text);
+        }
+        for (old, new) in &self.anywhere {
+            let text = renamed.as_deref().unwrap_or(text);
+            if text.contains(old.as_str()) {
+                renamed = Some(text.replace(old.as_str(), new));
+            }
+        }
+        match renamed {
+            Some(text) if line.has_newline() => Line::from(text),
+            Some(text) => Line::from(text).without_newline(),
+            None => line,
+        }
+    }
+
+    /// Renames what a control line names.
+    fn control(&self, text: &str) -> Option<String> {
+        let mut renamed = String::new();
+        let mut copied = 0;
+        for scalar in scalars(text.as_bytes())? {
+            let table = match scalar.path.as_str() {
+                // An echo of the host's own answer names a request of the agent.
+                "response.request_id" | "request_id" => &self.requests,
+                "request.callback_id" => &self.callbacks,
+                _ => continue,
+            };
+            if scalar.kind != Kind::Text {
+                continue;
+            }
+            let old = text.get(scalar.span.start + 1..scalar.span.end - 1)?;
+            let Some(new) = table.get(old) else { continue };
+            renamed.push_str(text.get(copied..scalar.span.start)?);
+            renamed.push_str(&Value::from(new.as_str()).to_string());
+            copied = scalar.span.end;
+        }
+        if copied == 0 {
+            return None;
+        }
+        renamed.push_str(text.get(copied..)?);
+        Some(renamed)
+    }
+}
+
+fn ids_of(matchers: &Value) -> Vec<String> {
+    let matchers = matchers.as_array().into_iter().flatten();
+    let ids = matchers.filter_map(|matcher| matcher.get("hookCallbackIds")?.as_array());
+    ids.flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,211 @@
+//! What a line of the host means, and whether two mean the same.
+
+use duologue_protocol::Line;
+use serde_json::{Map, Value};
+
+/// How alike prompts and answers must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Match {
+    /// A prompt says the same; an answer and a request say all that they said then. They may say more.
+    #[default]
+    Exact,
+    /// White space and case do not count; of an answer only what was decided counts.
+    Loose,
+    /// Any prompt is the prompt, any answer the answer, as long as it is one.
+    Any,
+}
+
+/// What a line of the host is, as far as matching goes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Meaning {
+    /// It asks the agent for something.
+    Request { id: String, subtype: String, body: Value },
+    /// It answers the agent.
+    Answer { id: String, subtype: String, body: Value },
+    /// It withdraws a request of its own.
+    Cancel { id: String },
+    /// It says something.
+    Prompt { uuid: Option<String>, content: Value },
+    /// Nobody waits for it: it is neither expected nor refused.
+    Idle,
+    /// Another line of this type.
+    Other { kind: String, body: Value },
+    /// No JSON object with a type.
+    Raw(Vec<u8>),
+}
+
+impl Meaning {
+    pub(super) fn of(line: &Line) -> Self {
+        let Ok(Value::Object(mut fields)) = serde_json::from_slice(trimmed(line.raw())) else {
+            return if line.is_blank() { Self::Idle } else { Self::Raw(line.raw().to_vec()) };
+        };
+        let kind = text(fields.get("type"));
+        match kind.as_str() {
+            "control_request" => {
+                let body = fields.remove("request").unwrap_or_default();
+                let id = text(fields.get("request_id"));
+                Self::Request { id, subtype: text(body.get("subtype")), body }
+            }
+            "control_response" => {
+                let response = fields.remove("response").unwrap_or_default();
+                let body = response.get("response").or(response.get("error")).cloned();
+                let [id, subtype] = ["request_id", "subtype"].map(|name| text(response.get(name)));
+                Self::Answer { id, subtype, body: body.unwrap_or_default() }
+            }
+            "control_cancel_request" => Self::Cancel { id: text(fields.get("request_id")) },
+            "user" => {
+                let content = fields.get("message").and_then(|message| message.get("content"));
+                let uuid = fields.get("uuid").and_then(Value::as_str).map(str::to_owned);
+                Self::Prompt { uuid, content: content.cloned().unwrap_or_default() }
+            }
+            "keep_alive" => Self::Idle,
+            _ => Self::Other { kind, body: Value::Object(fields) },
+        }
+    }
+
+    /// Whether this, which came, is that, which is expected. `same_id` knows which id of the tape is
+    /// which of this host.
+    pub(super) fn is(
+        &self,
+        expected: &Self,
+        how: Match,
+        same_id: impl Fn(&str, &str) -> bool,
+    ) -> bool {
+        match (self, expected) {
+            (
+                Self::Request { subtype, body, .. },
+                Self::Request { subtype: other, body: wanted, .. },
+            ) => {
+                // What a host can do is its own affair.
+                subtype == other
+                    && (how != Match::Exact || subtype == "initialize" || includes(body, wanted))
+            }
+            (
+                Self::Answer { id, subtype, body },
+                Self::Answer { id: other_id, subtype: other, body: wanted },
+            ) => {
+                same_id(other_id, id)
+                    && match how {
+                        Match::Exact => {
+                            subtype == other && (subtype == "error" || includes(body, wanted))
+                        }
+                        Match::Loose => subtype == other && decided(body) == decided(wanted),
+                        Match::Any => true,
+                    }
+            }
+            (Self::Cancel { id }, Self::Cancel { id: other }) => same_id(other, id),
+            (Self::Prompt { content, .. }, Self::Prompt { content: wanted, .. }) => match how {
+                Match::Exact => blocks(content) == blocks(wanted),
+                Match::Loose => loosely(content) == loosely(wanted),
+                Match::Any => true,
+            },
+            (Self::Other { kind, body }, Self::Other { kind: other, body: wanted }) => {
+                kind == other && (how != Match::Exact || includes(body, wanted))
+            }
+            (Self::Raw(bytes), Self::Raw(wanted)) => bytes == wanted || how == Match::Any,
+            _ => false,
+        }
+    }
+
+    /// Whether this could be that, if it only said something else.
+    pub(super) fn is_kin(&self, expected: &Self, same_id: impl Fn(&str, &str) -> bool) -> bool {
+        match (self, expected) {
+            (Self::Request { subtype, .. }, Self::Request { subtype: other, .. }) => {
+                subtype == other
+            }
+            (Self::Answer { id, .. }, Self::Answer { id: other, .. }) => same_id(other, id),
+            (Self::Prompt { .. }, Self::Prompt { .. }) | (Self::Raw(_), Self::Raw(_)) => true,
+            (Self::Other { kind, .. }, Self::Other { kind: other, .. }) => kind == other,
+            _ => false,
+        }
+    }
+
+    /// In a few words.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Request { subtype, .. } => format!("a request, {subtype}"),
+            Self::Answer { id, subtype, .. } => format!("the answer ({subtype}) to request {id}"),
+            Self::Cancel { id } => format!("the withdrawal of request {id}"),
+            Self::Prompt { .. } => "a prompt".to_owned(),
+            Self::Idle => "a line that asks for nothing".to_owned(),
+            Self::Other { kind, .. } => format!("a line of type {kind}"),
+            Self::Raw(_) => "a line that is no message".to_owned(),
+        }
+    }
+
+    /// What is compared, for a report.
+    pub(super) fn body(&self) -> Value {
+        match self {
+            Self::Request { body, .. } | Self::Answer { body, .. } | Self::Other { body, .. } => {
+                body.clone()
+            }
+            Self::Prompt { content, .. } => content.clone(),
+            Self::Raw(bytes) => String::from_utf8_lossy(bytes).into_owned().into(),
+            Self::Cancel { .. } | Self::Idle => Value::Null,
+        }
+    }
+}
+
+fn trimmed(raw: &[u8]) -> &[u8] {
+    raw.strip_prefix("\u{feff}".as_bytes()).unwrap_or(raw)
+}
+
+fn text(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) if !other.is_null() => other.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Whether a value says all that was said then. What is null says nothing.
+fn includes(got: &Value, wanted: &Value) -> bool {
+    match (got, wanted) {
+        (Value::Object(got), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
+            wanted.is_null()
+                || is_made_up(key)
+                || got.get(key).is_some_and(|got| includes(got, wanted))
+        }),
+        (Value::Array(got), Value::Array(wanted)) => {
+            got.len() == wanted.len()
+                && got.iter().zip(wanted).all(|(got, wanted)| includes(got, wanted))
+        }
+        (Value::Number(got), Value::Number(wanted)) => got.as_f64() == wanted.as_f64(),
+        _ => got == wanted,
+    }
+}
+
+/// Fields that every run fills anew. MCP numbers its messages and names its programs.
+fn is_made_up(key: &str) -> bool {
+    matches!(
+        key,
+        "uuid" | "session_id" | "protocolVersion" | "serverInfo" | "capabilities" | "_meta"
+    )
+}
+
+/// What an answer comes to.
+fn decided(body: &Value) -> Option<&Value> {
+    body.get("behavior").or(body.get("action")).or(body.get("decision"))
+}
+
+/// Content as blocks: a text alone is one block.
+fn blocks(content: &Value) -> Vec<Value> {
+    match content {
+        Value::Array(blocks) => blocks.clone(),
+        Value::String(text) => {
+            let mut block = Map::new();
+            block.insert("type".to_owned(), "text".into());
+            block.insert("text".to_owned(), text.as_str().into());
+            vec![Value::Object(block)]
+        }
+        other => vec![other.clone()],
+    }
+}
+
+fn loosely(content: &Value) -> String {
+    let texts = blocks(content);
+    let texts = texts.iter().filter_map(|block| block.get("text")).filter_map(Value::as_str);
+    let words = texts.flat_map(str::split_whitespace).map(str::to_lowercase);
+    words.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,354 @@
+//! [`Player`]: the agent that is on a tape.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use duologue_protocol::Line;
+
+use crate::entry::{Entry, Event, Exit, Header};
+use crate::error::ReadError;
+use crate::reader::Reader;
+use crate::recorder::Stream;
+
+use super::ids::Ids;
+use super::meaning::{Match, Meaning};
+use super::mismatch::Mismatch;
+
+/// What the agent on the tape does next.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Step {
+    /// It writes a line, so long after what came before it.
+    Say(Duration, Stream, Line),
+    /// It waits for the host.
+    Wait(Wait),
+    /// It ends.
+    End(Exit),
+}
+
+/// What the agent waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wait {
+    /// A line, this one for instance.
+    Line(String),
+    /// A signal.
+    Signal(String),
+    /// The end of the host's lines.
+    Close,
+}
+
+/// Something the host did then.
+#[derive(Debug)]
+struct Expected {
+    file_line: u64,
+    what: What,
+    met: bool,
+}
+
+#[derive(Debug)]
+enum What {
+    Line(Meaning),
+    Signal(String),
+}
+
+/// The agent that is on a tape. See [the module](super).
+///
+/// Ask [`next_step`](Self::next_step) what it does; where it waits, tell it what the host does with
+/// the `handle_*` methods. It goes through the tape twice, and holds what the host wrote, which is
+/// little, but of what the agent wrote one line at a time.
+#[derive(Debug)]
+pub struct Player<R: Read> {
+    reader: Reader<R>,
+    how: Match,
+    lenient: bool,
+    /// All that the host did then, in order.
+    expected: Vec<Expected>,
+    /// How many of those the tape has passed.
+    passed: usize,
+    /// The entry that comes next, if it was looked at.
+    ahead: Option<Entry>,
+    ids: Ids,
+    closed: bool,
+    /// On the tape, the host's lines have ended.
+    should_close: bool,
+    exit: Option<Exit>,
+    /// The time on the tape.
+    millis: u64,
+}
+
+impl<R: Read> Player<R> {
+    /// Plays the tape that `open` opens. It is opened twice.
+    ///
+    /// # Errors
+    /// If the tape cannot be read.
+    pub fn new(open: impl Fn() -> io::Result<R>, how: Match) -> Result<Self, ReadError> {
+        let mut expected = Vec::new();
+        let mut reader = Reader::new(open()?);
+        while let Some(entry) = reader.next_of_host()? {
+            let what = match entry.event {
+                Event::ToAgent(line) => match Meaning::of(&line) {
+                    Meaning::Idle => continue,
+                    meaning => What::Line(meaning),
+                },
+                Event::Note(note) => match note.strip_prefix("signal ") {
+                    Some(signal) => What::Signal(signal.to_owned()),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            expected.push(Expected { file_line: entry.file_line, what, met: false });
+        }
+        Ok(Self {
+            reader: Reader::new(open()?),
+            how,
+            lenient: false,
+            expected,
+            passed: 0,
+            ahead: None,
+            ids: Ids::default(),
+            closed: false,
+            should_close: false,
+            exit: None,
+            millis: 0,
+        })
+    }
+
+    /// Goes on after a mismatch: a line that means something else is taken for the one that is expected,
+    /// or passed over.
+    #[must_use]
+    pub const fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
+    }
+
+    /// The tape's header.
+    ///
+    /// # Errors
+    /// If the tape cannot be read.
+    pub fn header(&mut self) -> Result<Option<&Header>, ReadError> {
+        self.reader.header()
+    }
+
+    /// These arguments are the host's. A session that it names is called so, as it was then.
+    ///
+    /// # Errors
+    /// If the tape cannot be read.
+    pub fn handle_arguments(&mut self, live: &[String]) -> Result<(), ReadError> {
+        let then = self.reader.header()?.map(|header| header.argv.clone()).unwrap_or_default();
+        for flag in ["--session-id", "--resume", "-r"] {
+            if let (Some(then), Some(now)) = (argument(&then, flag), argument(live, flag)) {
+                self.ids.uuid(then, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the agent does next.
+    ///
+    /// # Errors
+    /// If the tape cannot be read.
+    pub fn next_step(&mut self) -> Result<Step, ReadError> {
+        loop {
+            if let Some(exit) = self.exit {
+                let wait = self.should_close && !self.closed;
+                return Ok(if wait { Step::Wait(Wait::Close) } else { Step::End(exit) });
+            }
+            let entry = match self.ahead.take() {
+                Some(entry) => entry,
+                None => match self.reader.next_entry()? {
+                    Some(entry) => entry,
+                    None => {
+                        // It was cut off, or is a capture: what is not known is how it ended.
+                        self.exit = Some(Exit::with_code(0));
+                        continue;
+                    }
+                },
+            };
+            let (stream, line) = match entry.event {
+                Event::ToAgent(_) | Event::Note(_) => {
+                    self.pass(&entry);
+                    continue;
+                }
+                Event::Exit(exit) => {
+                    // Killed by a signal that it waits for: then it ends by that.
+                    match self.waits() {
+                        Some(wait) => {
+                            self.ahead = Some(entry);
+                            return Ok(Step::Wait(wait));
+                        }
+                        None => self.exit = Some(exit),
+                    }
+                    continue;
+                }
+                Event::ToHost(ref line) => (Stream::ToHost, line),
+                Event::Stderr(ref line) => (Stream::Stderr, line),
+                Event::TooLong(_) | Event::Unknown(_) => continue,
+            };
+            if let Some(wait) = self.waits() {
+                self.ahead = Some(entry);
+                return Ok(Step::Wait(wait));
+            }
+            let pause = self.pause(entry.millis);
+            return Ok(Step::Say(pause, stream, self.ids.renamed(line.clone())));
+        }
+    }
+
+    /// How long it took then to get here.
+    fn pause(&mut self, millis: Option<u64>) -> Duration {
+        let before = self.millis;
+        self.millis = millis.unwrap_or(before);
+        Duration::from_millis(self.millis.saturating_sub(before))
+    }
+
+    /// The tape comes to something that the host did.
+    fn pass(&mut self, entry: &Entry) {
+        self.pause(entry.millis);
+        if let Event::Note(note) = &entry.event
+            && note == "stdin_close"
+        {
+            self.should_close = true;
+        }
+        let next = self.expected.get(self.passed).map(|expected| expected.file_line);
+        if next == Some(entry.file_line) {
+            self.passed += 1;
+        }
+    }
+
+    /// What must come before the tape goes on.
+    fn waits(&self) -> Option<Wait> {
+        let due = self.expected.get(..self.passed).unwrap_or_default();
+        let open = due.iter().find(|expected| !expected.met)?;
+        Some(match &open.what {
+            What::Line(meaning) => Wait::Line(meaning.name()),
+            What::Signal(name) => Wait::Signal(name.clone()),
+        })
+    }
+
+    /// The host has written a line.
+    ///
+    /// # Errors
+    /// If it wrote no such line then.
+    pub fn handle_line(&mut self, line: &Line) -> Result<(), Mismatch> {
+        let got = Meaning::of(line);
+        if got == Meaning::Idle {
+            return Ok(());
+        }
+        let (ids, how) = (&self.ids, self.how);
+        let mut open = self.expected.iter().enumerate().filter(|(_, expected)| !expected.met);
+        let found = open.find(|(_, expected)| match &expected.what {
+            What::Line(meaning) => got.is(meaning, how, |tape, live| ids.same_request(tape, live)),
+            What::Signal(_) => false,
+        });
+        if let Some((position, _)) = found {
+            self.meet(position, &got);
+            return Ok(());
+        }
+        let kin = self.kin(&got);
+        let position = kin.or_else(|| self.first_open());
+        let expected = position.and_then(|position| self.expected.get(position));
+        let expected = expected.and_then(|expected| match &expected.what {
+            What::Line(meaning) => Some((expected.file_line, meaning)),
+            What::Signal(_) => None,
+        });
+        let mismatch = Mismatch::of(expected, Some(&got));
+        if self.lenient
+            && let Some(position) = kin
+        {
+            self.meet(position, &got);
+        }
+        Err(mismatch)
+    }
+
+    /// The first line that this could be.
+    fn kin(&self, got: &Meaning) -> Option<usize> {
+        let same = |tape: &str, live: &str| self.ids.same_request(tape, live);
+        self.expected.iter().position(|expected| match &expected.what {
+            What::Line(meaning) => !expected.met && got.is_kin(meaning, same),
+            What::Signal(_) => false,
+        })
+    }
+
+    fn first_open(&self) -> Option<usize> {
+        self.expected.iter().position(|expected| !expected.met)
+    }
+
+    fn meet(&mut self, position: usize, got: &Meaning) {
+        let Some(expected) = self.expected.get_mut(position) else { return };
+        expected.met = true;
+        let What::Line(meaning) = &expected.what else { return };
+        match (meaning, got) {
+            (
+                Meaning::Request { id, subtype, body },
+                Meaning::Request { id: live, body: new, .. },
+            ) => {
+                self.ids.request(id, live);
+                if subtype == "initialize" {
+                    self.ids.callbacks(body, new);
+                }
+            }
+            (
+                Meaning::Prompt { uuid: Some(uuid), .. },
+                Meaning::Prompt { uuid: Some(live), .. },
+            ) => {
+                self.ids.uuid(uuid, live);
+            }
+            _ => {}
+        }
+    }
+
+    /// The host writes no more.
+    ///
+    /// # Errors
+    /// If it wrote more then.
+    pub fn handle_end(&mut self) -> Result<(), Mismatch> {
+        self.closed = true;
+        let open = self.expected.iter().find_map(|expected| match &expected.what {
+            What::Line(meaning) if !expected.met => Some((expected.file_line, meaning)),
+            What::Line(_) | What::Signal(_) => None,
+        });
+        let Some(open) = open else { return Ok(()) };
+        let mismatch = Mismatch::of(Some(open), None);
+        if self.lenient {
+            // Nothing will come: then everything has.
+            self.expected.iter_mut().for_each(|expected| expected.met = true);
+        }
+        Err(mismatch)
+    }
+
+    /// The signals that the host sent then: `SIGINT`.
+    pub fn signals(&self) -> impl Iterator<Item = &str> {
+        self.expected.iter().filter_map(|expected| match &expected.what {
+            What::Signal(name) => Some(name.as_str()),
+            What::Line(_) => None,
+        })
+    }
+
+    /// A signal has come. Tells whether one was expected; if not, it does what signals do.
+    pub fn handle_signal(&mut self, name: &str) -> bool {
+        let open = self.expected.iter_mut().find(|expected| {
+            !expected.met && matches!(&expected.what, What::Signal(wanted) if wanted == name)
+        });
+        match open {
+            Some(expected) => {
+                expected.met = true;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// The value of a flag: `--flag value` or `--flag=value`.
+fn argument<'a>(argv: &'a [String], flag: &str) -> Option<&'a str> {
+    let mut words = argv.iter();
+    while let Some(word) = words.next() {
+        if word == flag {
+            return words.next().map(String::as_str);
+        }
+        if let Some(value) = word.strip_prefix(flag).and_then(|rest| rest.strip_prefix('=')) {
+            return Some(value);
+        }
+    }
+    None
+}

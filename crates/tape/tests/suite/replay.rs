@@ -1,0 +1,213 @@
+//! Replaying tapes.
+
+use std::fs::File;
+
+use duologue_protocol::Line;
+use duologue_tape::replay::{Match, Mismatch, Player, Step, Wait};
+use duologue_tape::{Event, Reader, Stream};
+use duologue_testkit::recordings;
+use serde_json::{Value, json};
+
+/// A tape of these lines: `>` to the agent, `<` to the host, `!` a note.
+fn tape(entries: &[(char, Value)]) -> Vec<u8> {
+    let mut tape =
+        b"{\"tape\":1,\"program\":\"claude\",\"argv\":[\"claude\",\"--session-id\",\"s-then\"]}\n"
+            .to_vec();
+    for (millis, (mark, value)) in entries.iter().enumerate() {
+        let entry = match mark {
+            '>' => json!({ "t": millis, "dir": "in", "line": value.to_string() }),
+            '<' => json!({ "t": millis, "dir": "out", "line": value.to_string() }),
+            _ => json!({ "t": millis, "note": value }),
+        };
+        tape.extend_from_slice(format!("{entry}\n").as_bytes());
+    }
+    tape
+}
+
+fn player(tape: &[u8], how: Match) -> Player<&[u8]> {
+    Player::new(|| Ok(tape), how).unwrap()
+}
+
+/// All that is said until it waits or ends.
+fn said(player: &mut Player<&[u8]>) -> Vec<Value> {
+    let mut said = Vec::new();
+    while let Step::Say(_, stream, line) = player.next_step().unwrap() {
+        assert_eq!(stream, Stream::ToHost);
+        said.push(serde_json::from_slice(line.raw()).unwrap());
+    }
+    said
+}
+
+fn tell(player: &mut Player<&[u8]>, line: &Value) -> Result<(), Mismatch> {
+    player.handle_line(&Line::from(line.to_string()))
+}
+
+fn request(id: &str, subtype: &str) -> Value {
+    json!({ "type": "control_request", "request_id": id, "request": { "subtype": subtype } })
+}
+
+fn reply(id: &str) -> Value {
+    json!({ "type": "control_response", "response": { "subtype": "success", "request_id": id } })
+}
+
+fn prompt(text: &str, uuid: &str) -> Value {
+    json!({ "type": "user", "uuid": uuid, "message": { "role": "user", "content": text } })
+}
+
+#[test]
+fn requests_may_come_in_another_order() {
+    let tape = tape(&[
+        ('>', request("r1", "set_model")),
+        ('>', request("r2", "interrupt")),
+        ('<', reply("r2")),
+        ('<', reply("r1")),
+    ]);
+    let mut player = player(&tape, Match::Exact);
+    assert!(said(&mut player).is_empty());
+    tell(&mut player, &request("b", "interrupt")).unwrap();
+    assert!(said(&mut player).is_empty());
+    tell(&mut player, &request("a", "set_model")).unwrap();
+    assert_eq!(said(&mut player), [reply("b"), reply("a")]);
+}
+
+#[test]
+fn names_of_this_host_stand_in_the_answers() {
+    let hooks = |id: &str| {
+        json!({ "type": "control_request", "request_id": "i", "request": {
+            "subtype": "initialize", "hooks": { "PreToolUse": [{ "matcher": "Bash", "hookCallbackIds": [id] }] },
+        }})
+    };
+    let callback = |id: &str| {
+        json!({ "type": "control_request", "request_id": "q", "request": {
+            "subtype": "hook_callback", "callback_id": id, "input": { "text": "then_0" },
+        }})
+    };
+    let result = |session: &str, uuid: &str| {
+        json!({
+            "type": "result", "session_id": session, "user_message_uuids": [uuid],
+        })
+    };
+    let tape = tape(&[
+        ('>', hooks("then_0")),
+        ('<', reply("i")),
+        ('>', prompt("hello", "u-then")),
+        ('<', callback("then_0")),
+        ('>', reply("q")),
+        ('<', result("s-then", "u-then")),
+    ]);
+    let mut player = player(&tape, Match::Exact);
+    player.handle_arguments(&["--session-id=s-now".to_owned()]).unwrap();
+    tell(&mut player, &hooks("now_7")).unwrap();
+    assert_eq!(said(&mut player), [reply("i")]);
+    tell(&mut player, &prompt("hello", "u-now")).unwrap();
+    assert_eq!(
+        said(&mut player),
+        [callback("now_7")].map(|mut line| {
+            line["request"]["input"]["text"] = "then_0".into();
+            line
+        })
+    );
+    tell(&mut player, &reply("q")).unwrap();
+    assert_eq!(said(&mut player), [result("s-now", "u-now")]);
+}
+
+#[test]
+fn prompts_are_matched_as_closely_as_wanted() {
+    let tape = tape(&[('>', prompt("Hello  World", "u")), ('<', json!({ "type": "result" }))]);
+    let blocks = json!({ "type": "user", "new": 1, "message": {
+        "content": [{ "type": "text", "text": "Hello  World" }],
+    }});
+    let cases = [
+        (Match::Exact, blocks, true),
+        (Match::Exact, prompt("hello world", "v"), false),
+        (Match::Loose, prompt("hello world", "v"), true),
+        (Match::Loose, prompt("good bye", "v"), false),
+        (Match::Any, prompt("good bye", "v"), true),
+        (Match::Any, request("r", "interrupt"), false),
+    ];
+    for (how, line, fits) in cases {
+        let result = tell(&mut player(&tape, how), &line);
+        assert_eq!(result.is_ok(), fits, "{how:?} {line}");
+    }
+}
+
+#[test]
+fn a_mismatch_says_what_was_expected_and_what_came() {
+    let answer = |behavior: &str| {
+        json!({ "type": "control_response", "response": {
+            "subtype": "success", "request_id": "q", "response": { "behavior": behavior, "n": 1 },
+        }})
+    };
+    let tape = tape(&[('>', answer("allow")), ('<', json!({ "type": "result" }))]);
+    let mut strict = player(&tape, Match::Exact);
+    let mismatch = tell(&mut strict, &answer("deny")).unwrap_err();
+    let report = mismatch.to_string();
+    assert!(report.contains("at behavior\n    - \"allow\"\n    + \"deny\""), "{report}");
+    assert_eq!(mismatch.tape_line, Some(2));
+    // It may go on all the same.
+    let mut lenient = player(&tape, Match::Exact).lenient();
+    tell(&mut lenient, &answer("deny")).unwrap_err();
+    assert_eq!(said(&mut lenient), [json!({ "type": "result" })]);
+    // What was decided counts, nothing else.
+    let mut loose = player(&tape, Match::Loose);
+    let mut other = answer("allow");
+    other["response"]["response"]["n"] = 2.into();
+    tell(&mut loose, &other).unwrap();
+    // A host that ends too soon.
+    let mismatch = player(&tape, Match::Exact).handle_end().unwrap_err();
+    assert!(mismatch.to_string().contains("the end of its lines"));
+    // One that asks for more than then.
+    assert!(tell(&mut player(&tape, Match::Any), &request("r", "interrupt")).is_err());
+}
+
+#[test]
+fn signals_and_the_end_are_waited_for() {
+    let tape = tape(&[
+        ('!', json!("signal SIGINT")),
+        ('<', json!({ "type": "result" })),
+        ('!', json!("stdin_close")),
+    ]);
+    let mut player = player(&tape, Match::Exact);
+    assert_eq!(player.signals().collect::<Vec<_>>(), ["SIGINT"]);
+    assert!(matches!(player.next_step().unwrap(), Step::Wait(Wait::Signal(_))));
+    assert!(!player.handle_signal("SIGTERM"));
+    assert!(player.handle_signal("SIGINT"));
+    assert_eq!(said(&mut player).len(), 1);
+    assert!(matches!(player.next_step().unwrap(), Step::Wait(Wait::Close)));
+    player.handle_end().unwrap();
+    assert!(matches!(player.next_step().unwrap(), Step::End(_)));
+}
+
+#[test]
+fn every_recording_replays_to_the_host_that_is_on_it() {
+    for recording in recordings() {
+        let open = || File::open(&recording.path);
+        let mut player = Player::new(open, Match::Exact).unwrap();
+        let mut reader = Reader::new(open().unwrap());
+        let mut said = Vec::new();
+        let mut expected = Vec::new();
+        // The host says everything at once.
+        while let Some(entry) = reader.next_entry().unwrap() {
+            match entry.event {
+                Event::ToAgent(line) => player.handle_line(&line).unwrap(),
+                Event::ToHost(line) => expected.push(line),
+                Event::Note(note) => {
+                    if let Some(name) = note.strip_prefix("signal ") {
+                        assert!(player.handle_signal(name));
+                    }
+                }
+                _ => {}
+            }
+        }
+        player.handle_end().unwrap();
+        loop {
+            match player.next_step().unwrap() {
+                Step::Say(_, Stream::ToHost, line) => said.push(line),
+                Step::Say(..) => {}
+                Step::End(_) => break,
+                other => panic!("{}: {other:?}", recording.name),
+            }
+        }
+        assert!(said == expected, "{} {}", recording.version, recording.name);
+    }
+}

@@ -1,0 +1,268 @@
+//! The recordings, replayed to our own host.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duologue::ask::{Hook, HookCall};
+use duologue::protocol::hook::HookOutput;
+use duologue::protocol::{Decoded, Line, RawObject, ToAgent};
+use duologue::{Handshake, Session, mcp};
+use duologue_tape::replay::{HostPlayer, HostStep, Match, Player, Step};
+use duologue_tape::{Event, Reader, Stream};
+use duologue_testkit::{Recording, recordings};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+
+/// Nothing on a tape takes longer, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What our host does not send, by the beginning of the scenario's name.
+const NOT_SENT: &[(&str, &str)] = &[
+    ("01d", "a turn that ends when stdin does"),
+    ("02b", "prompts with odd fields"),
+    ("04d", "answers that are none"),
+    ("11e", "a hook that fails in its own words"),
+    ("12d", "an MCP server that is announced and not there"),
+    ("15-", "a request with a broken field"),
+    ("15b", "requests that no host makes"),
+    ("15c", "broken requests"),
+    ("15d", "a second handshake"),
+    ("15e", "lines that set variables"),
+    ("18", "the same prompt twice"),
+    ("19b", "a broken picture"),
+    ("24", "lines that are no messages, or of the oldest descriptions"),
+    ("26b", "the host stops reading, and goes on"),
+    ("29e", "prompts before the hands are shaken"),
+    ("29f", "two prompts without names that end as one turn"),
+    ("33", "answers to what was withdrawn, and withdrawals by hand"),
+];
+
+/// Why a recording cannot be held by our host; `None` if it can.
+fn not_sent(recording: &Recording) -> Option<&'static str> {
+    let listed = NOT_SENT.iter().find(|(name, _)| recording.name.starts_with(name));
+    if let Some((_, reason)) = listed {
+        return Some(reason);
+    }
+    let host: Vec<Line> = recording
+        .entries
+        .iter()
+        .filter(|entry| !entry.to_host)
+        .map(|entry| Line::from(entry.line.as_str()))
+        .collect();
+    if host.is_empty() {
+        return Some("the host says nothing");
+    }
+    let has_reply = recording.entries.iter().any(|entry| {
+        entry.to_host
+            && entry.line.contains("\"control_response\"")
+            && entry.line.contains("\"req_1\"")
+    });
+    if !has_reply && host[0].raw().windows(12).any(|part| part == b"\"initialize\"") {
+        return Some("the agent does not shake hands");
+    }
+    let mut reader = Reader::new(File::open(&recording.path).unwrap());
+    while let Some(entry) = reader.next_entry().unwrap() {
+        if matches!(&entry.event, Event::Note(note) if note.starts_with("signal ")) {
+            return Some("a signal needs a process");
+        }
+    }
+    None
+}
+
+/// The agent on the tape, at one end of a pipe. What the host did wrong, if anything.
+async fn agent(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
+    let (reader, mut writer) = tokio::io::split(pipe);
+    let mut lines = BufReader::new(reader).lines();
+    let path = recording.path.clone();
+    let mut player = Player::new(|| File::open(&path), Match::Exact).unwrap();
+    loop {
+        match player.next_step().unwrap() {
+            Step::Say(_, Stream::ToHost, line) => {
+                // A host that is gone reads no more.
+                let _ = writer.write_all(line.raw()).await;
+                let _ = writer.write_all(b"\n").await;
+            }
+            Step::Say(..) => {}
+            Step::Wait(_) => {
+                let result = match lines.next_line().await {
+                    Ok(Some(line)) => player.handle_line(&Line::from(line)),
+                    Ok(None) | Err(_) => player.handle_end(),
+                };
+                result.map_err(|mismatch| mismatch.to_string())?;
+            }
+            Step::End(_) => return Ok(()),
+            _ => {}
+        }
+    }
+}
+
+/// The host on the tape, as far as our own can say the same.
+async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
+    let mut player = HostPlayer::new(File::open(&recording.path).unwrap()).unwrap();
+    let first = recording.entries.iter().find(|entry| !entry.to_host).unwrap();
+    let shakes_hands = first.line.contains("\"initialize\"");
+    let (reader, writer) = tokio::io::split(pipe);
+    let handshake = if shakes_hands { Handshake::Require } else { Handshake::Skip };
+    let mut builder = Session::builder().handshake(handshake).answer_by_hand().request_within(None);
+    for server in servers(recording) {
+        builder = builder.mcp(server);
+    }
+    for hook in hooks(recording) {
+        builder = builder.hook(hook);
+    }
+    let session = builder.connect(reader, writer).await.map_err(|error| error.to_string())?;
+    let session = Arc::new(session);
+    let mut messages = session.messages();
+    if shakes_hands {
+        // Done already, before anybody could listen.
+        let HostStep::Say(_) = player.next_step() else { return Err("no handshake".to_owned()) };
+        for entry in recording.entries.iter().filter(|entry| entry.to_host) {
+            player.handle_line(&Line::from(entry.line.as_str()));
+            if entry.line.contains("\"control_response\"") {
+                break;
+            }
+        }
+    }
+    loop {
+        match player.next_step() {
+            HostStep::Say(line) => say(&session, &line).await?,
+            HostStep::Wait(what) => match messages.next().await {
+                Ok(Some(message)) => player.handle_line(&message.line),
+                Ok(None) => return Err(format!("the agent ended; expected {what}")),
+                Err(error) => return Err(format!("{error}; expected {what}")),
+            },
+            _ => break,
+        }
+    }
+    drop(messages);
+    if let Ok(session) = Arc::try_unwrap(session) {
+        session.close().await.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn lines(recording: &Recording) -> Vec<(bool, Value)> {
+    let value = |line: &str| serde_json::from_str(line).ok();
+    let entries = recording.entries.iter();
+    entries.filter_map(|entry| Some((entry.to_host, value(&entry.line)?))).collect()
+}
+
+/// What the host on the tape answered to requests of this kind, by what they were about.
+fn answers(lines: &[(bool, Value)], subtype: &str, about: &str) -> HashMap<String, Value> {
+    let asks =
+        lines.iter().filter(|(to_host, ask)| *to_host && ask["request"]["subtype"] == subtype);
+    let answered = asks.filter_map(|(_, ask)| {
+        let answer = lines.iter().find(|(to_host, line)| {
+            !to_host && line["response"]["request_id"] == ask["request_id"]
+        });
+        Some((ask["request"][about].to_string(), answer?.1["response"]["response"].clone()))
+    });
+    answered.collect()
+}
+
+/// The hooks of the host on the tape, one for each name it gave.
+fn hooks(recording: &Recording) -> Vec<Hook> {
+    let lines = lines(recording);
+    let answers = Arc::new(answers(&lines, "hook_callback", "input"));
+    let first = lines.iter().find(|(to_host, _)| !to_host).unwrap();
+    let mut hooks = Vec::new();
+    for (event, matchers) in first.1["request"]["hooks"].as_object().into_iter().flatten() {
+        let ids = matchers.as_array().into_iter().flatten();
+        for _ in ids.flat_map(|matcher| matcher["hookCallbackIds"].as_array().unwrap()) {
+            let answers = Arc::clone(&answers);
+            hooks.push(Hook::new(event.as_str(), move |call: HookCall| {
+                let input = serde_json::to_value(call.input().unwrap()).unwrap();
+                let answer = answers.get(&input.to_string()).cloned();
+                async move {
+                    match answer {
+                        Some(answer) => serde_json::from_value::<HookOutput>(answer).unwrap(),
+                        // Then, nobody answered.
+                        None => panic!("no answer to {input}"),
+                    }
+                }
+            }));
+        }
+    }
+    hooks
+}
+
+/// The MCP servers of the host on the tape. They may be asked before the hands are shaken.
+fn servers(recording: &Recording) -> Vec<mcp::Raw> {
+    let lines = lines(recording);
+    let answers = answers(&lines, "mcp_message", "message");
+    let names: BTreeSet<&str> = lines
+        .iter()
+        .filter(|(to_host, _)| *to_host)
+        .filter_map(|(_, line)| line["request"]["server_name"].as_str())
+        .collect();
+    let answers = Arc::new(answers);
+    let server = |name: &str| {
+        let answers = Arc::clone(&answers);
+        mcp::raw(name, move |message: RawObject| {
+            let message: Value = serde_json::from_str(message.as_json()).unwrap();
+            let answer =
+                answers.get(&message.to_string()).map(|answer| answer["mcp_response"].clone());
+            async move { RawObject::of(&answer?).ok() }
+        })
+    };
+    names.into_iter().map(server).collect()
+}
+
+async fn say(session: &Arc<Session>, line: &Line) -> Result<(), String> {
+    let Decoded::Known(message) = line.to_agent() else {
+        return Err(format!("our host cannot say {line:?}"));
+    };
+    match message {
+        ToAgent::Prompt(prompt) => {
+            drop(session.query(*prompt).await.map_err(|error| error.to_string())?)
+        }
+        ToAgent::ControlRequest(_) => {
+            let value: Value = serde_json::from_slice(line.raw()).unwrap();
+            let mut fields = value["request"].clone();
+            let subtype = fields["subtype"].as_str().unwrap_or_default().to_owned();
+            fields.as_object_mut().unwrap().remove("subtype");
+            let session = Arc::clone(session);
+            // Its answer is waited for where the tape waits for it. Some had none.
+            let _asked =
+                tokio::spawn(async move { session.control_request(&subtype, &fields).await });
+        }
+        // The servers have answered.
+        ToAgent::ControlResponse(_) if line.as_str().unwrap().contains("\"mcp_response\"") => {}
+        ToAgent::ControlResponse(response) => {
+            // Answers to what was withdrawn meanwhile are not sent: the agent would not read them.
+            let _ = session.control_response(&response).await;
+        }
+        other => return Err(format!("our host never says {}", other.tag())),
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn recordings_replay_to_our_host() {
+    let mut held = 0;
+    let mut left_out = Vec::new();
+    let mut failed = Vec::new();
+    for recording in recordings() {
+        if let Some(reason) = not_sent(&recording) {
+            left_out.push(reason);
+            continue;
+        }
+        let (ours, its) = tokio::io::duplex(64 * 1024);
+        let both = async { tokio::try_join!(agent(&recording, its), host(&recording, ours)) };
+        let trouble = match tokio::time::timeout(PATIENCE, both).await {
+            Ok(Ok(_)) => None,
+            Ok(Err(trouble)) => Some(trouble),
+            Err(_) => Some("it hangs".to_owned()),
+        };
+        match trouble {
+            None => held += 1,
+            Some(trouble) => {
+                failed.push(format!("{} {}: {trouble}", recording.version, recording.name));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{held} held, {} failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(held > 200, "only {held} were held, {} left out", left_out.len());
+}

@@ -1,0 +1,143 @@
+//! Writing tapes, plain and packed.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use duologue_protocol::{Direction, Line};
+use duologue_tape::{
+    Entry, Event, Exit, Header, ReadError, Reader, Recorder, Stream, TapeFile, Writer,
+};
+use duologue_testkit::recordings;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn all(reader: &mut Reader<impl Read>) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    while let Some(entry) = reader.next_entry().unwrap() {
+        entries.push(entry);
+    }
+    entries
+}
+
+fn told(entries: &[Entry]) -> Vec<String> {
+    entries.iter().map(|entry| format!("{:?} {:?}", entry.millis, entry.event)).collect()
+}
+
+#[test]
+fn every_recording_is_written_as_it_was_read() {
+    for recording in recordings() {
+        let mut reader = Reader::new(File::open(&recording.path).unwrap());
+        let header = reader.header().unwrap().unwrap().clone();
+        let mut writer = Writer::new(Vec::new(), &header).unwrap();
+        let entries = all(&mut reader);
+        for entry in &entries {
+            writer.event(entry.millis, &entry.event).unwrap();
+        }
+        let written = writer.into_inner();
+        let mut again = Reader::new(written.as_slice());
+        assert_eq!(again.header().unwrap(), Some(&header));
+        assert_eq!(told(&all(&mut again)), told(&entries), "{}", recording.name);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_lines_come_back(lines in prop::collection::vec(
+        (any::<u32>(), 0..3_u8, prop::collection::vec(any::<u8>().prop_filter("no newline", |byte| *byte != b'\n'), 0..40), any::<bool>()),
+        0..20,
+    )) {
+        let mut writer = Writer::new(Vec::new(), &Header::new("x", ["x"])).unwrap();
+        let mut events = Vec::new();
+        for (millis, way, bytes, newline) in lines {
+            let line = Line::from(bytes);
+            let line = if newline { line } else { line.without_newline() };
+            let event = match way {
+                0 => Event::ToAgent(line),
+                1 => Event::ToHost(line),
+                _ => Event::Stderr(line),
+            };
+            writer.event(Some(millis.into()), &event).unwrap();
+            events.push(event);
+        }
+        let written = writer.into_inner();
+        let entries = all(&mut Reader::new(written.as_slice()));
+        prop_assert_eq!(entries.len(), events.len());
+        for (entry, event) in entries.iter().zip(&events) {
+            let ((Event::ToAgent(a), Event::ToAgent(b))
+            | (Event::ToHost(a), Event::ToHost(b))
+            | (Event::Stderr(a), Event::Stderr(b))) = (&entry.event, event) else {
+                panic!("{entry:?}");
+            };
+            prop_assert_eq!(a.raw(), b.raw());
+            prop_assert_eq!(a.has_newline(), b.has_newline());
+        }
+    }
+}
+
+#[test]
+fn a_packed_tape_that_is_cut_anywhere_is_readable() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape.zst");
+    let mut writer =
+        Writer::new(TapeFile::create(&path).unwrap(), &Header::new("x", ["x"])).unwrap();
+    for number in 0..40_u64 {
+        let line = Line::from(format!("{{\"n\":{number}}}"));
+        writer.event(Some(number), &Event::ToHost(line)).unwrap();
+        // As the recorder does when nothing more is there.
+        writer.flush().unwrap();
+    }
+    writer.into_inner().finish().unwrap();
+    let whole = fs::read(&path).unwrap();
+    let mut reader = Reader::new(whole.as_slice());
+    assert_eq!(all(&mut reader).len(), 40);
+    assert!(reader.torn().is_none());
+    let mut most = 0;
+    for length in 4..whole.len() {
+        let mut reader = Reader::new(&whole[..length]);
+        let count = all(&mut reader).len();
+        assert!(count >= most, "{length}");
+        most = count;
+        assert!(reader.torn().is_some(), "{length} of {}", whole.len());
+    }
+    assert_eq!(most, 40);
+}
+
+#[test]
+fn a_newer_tape_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape.zst");
+    let mut file = TapeFile::create(&path).unwrap();
+    file.write_all(b"{\"tape\":2}\n").unwrap();
+    file.finish().unwrap();
+    let error = Reader::new(File::open(&path).unwrap()).next_entry().unwrap_err();
+    assert!(matches!(error, ReadError::TooNew { found: 2, .. }), "{error}");
+    assert!(error.to_string().contains("update duologue"));
+}
+
+#[test]
+fn a_tap_takes_pieces_and_lines() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    let recorder = Recorder::create(&path, &Header::new("x", ["x"])).unwrap();
+    let tap = recorder.tap();
+    tap.bytes(Stream::ToAgent, b"one\ntw");
+    tap.line(Direction::ToHost, &Line::from("answer"));
+    tap.bytes(Stream::ToAgent, b"o\nrest");
+    tap.end(Stream::ToAgent);
+    tap.exit(Exit::with_code(3));
+    assert_eq!(recorder.finish(Duration::from_secs(60)).unwrap().total(), 0);
+    // It is over: what comes now is too late.
+    tap.note("late");
+    let entries = all(&mut Reader::new(File::open(&path).unwrap()));
+    let events: Vec<String> = entries.iter().map(|entry| format!("{:?}", entry.event)).collect();
+    let expected = [
+        "ToAgent(Line(1: one))",
+        "ToHost(Line(1: answer))",
+        "ToAgent(Line(1: two))",
+        "ToAgent(Line(1: rest))",
+        "Note(\"stdin_close\")",
+        "Exit(Exit { code: Some(3), signal: None })",
+    ];
+    assert_eq!(events, expected);
+}
