@@ -125,6 +125,12 @@ pub(super) async fn after_a_crash(stage: &Stage) -> Verdict {
         false
     };
     holds!(answered.await, "it did not come back");
+    if session.session_id() != id && !stage.since("2.1.197") {
+        close(session).await?;
+        return Err(Trouble::Lacks(
+            "a conversation whose process was killed is not on disk".into(),
+        ));
+    }
     same!(session.session_id(), id, "the id");
     close(session).await
 }

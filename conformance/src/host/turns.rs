@@ -56,7 +56,7 @@ pub(super) async fn folded(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn cancelled(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "prompts can be taken back since 2.1")?;
+    stage.needs("2.1.197", "prompts cannot be taken back")?;
     let replies = [slow("The first answer, slowly."), Reply::text("Never asked for.").always()];
     let (server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;

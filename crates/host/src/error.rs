@@ -133,7 +133,13 @@ impl std::error::Error for Gone {}
 impl Gone {
     /// Whether the CLI said that it knows no such conversation.
     pub fn is_unknown_conversation(&self) -> bool {
-        self.stderr.contains("No conversation found")
+        const WORDS: &str = "No conversation found";
+        self.stderr.contains(WORDS) || self.reason.as_ref().is_some_and(|why| why.contains(WORDS))
+    }
+
+    /// Whether the CLI said that a conversation has this id already.
+    pub(crate) fn is_id_in_use(&self) -> bool {
+        self.stderr.contains("is already in use")
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Standing {
     pub tools_running: bool,
     /// How many turns have ended.
     pub results: u64,
+    /// What the last of them says went wrong, if it did.
+    pub failure: Option<String>,
     /// The conversation, once a turn has begun.
     pub session_id: Option<SessionId>,
     /// When the agent last wrote something. A change of this alone wakes nobody.
@@ -36,6 +38,7 @@ impl Standing {
             asking: false,
             tools_running: false,
             results: 0,
+            failure: None,
             session_id: None,
             heard: Instant::now(),
             deaf: false,
@@ -56,6 +59,9 @@ impl Standing {
         let mut changed = before
             != (self.between_turns, self.idle, self.asking, self.tools_running)
             || counted != (self.results, self.ended);
+        if self.failure.as_deref() != machine.failure() {
+            self.failure = machine.failure().map(str::to_owned);
+        }
         if self.session_id.as_ref() != machine.session_id() {
             self.session_id = machine.session_id().cloned();
             changed = true;

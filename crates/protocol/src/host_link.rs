@@ -409,6 +409,11 @@ impl HostLink {
         self.activity.results
     }
 
+    /// What the last result says went wrong; `None` if it went well, or there is none.
+    pub fn failure(&self) -> Option<&str> {
+        self.activity.failure.as_deref()
+    }
+
     /// The conversation, once a turn has begun.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.activity.session.as_ref()

@@ -22,6 +22,9 @@ use super::person::{PlanRequest, QuestionRequest};
 /// How many requests may stay open for the program to answer. Beyond it, nobody seems to.
 const MOST_LEFT_OPEN: usize = 1024;
 
+/// How much sooner than its matcher says a hook must answer, at most.
+const SOONER: Duration = Duration::from_secs(1);
+
 const NO_HANDLER: &str = "no handler decides about permissions here, so the answer is no";
 const PANICKED: &str = "the handler that decides failed, so the answer is no";
 const TOO_LATE: &str = "nobody decided in time, so the answer is no";
@@ -262,7 +265,8 @@ impl Server {
                 failed("this host knows no such hook")
             });
         };
-        let deadline = hook.timeout;
+        // A little sooner than the CLI's own clock: some versions take silence for consent.
+        let deadline = hook.timeout.map(|limit| limit - (limit / 10).min(SOONER));
         let work = answered(&hook.handler, HookCall::new(callback), |output| Answer::of(&output));
         Ok(Job { work, deadline, failed })
     }

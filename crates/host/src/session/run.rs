@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use duologue_link::{Options, connect};
 use duologue_protocol::control::McpMessage;
-use duologue_protocol::launch::{Conversation, EnvChange, Launch, LaunchPlan};
+use duologue_protocol::launch::{CliVersion, Conversation, EnvChange, Launch, LaunchPlan};
 use duologue_protocol::{RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
@@ -31,6 +31,14 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long to wait before the agent is started again, the first time.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
+/// Versions before this one may shake hands before they look for the conversation.
+const LOOKS_FIRST: CliVersion = CliVersion::new(2, 1, 197);
+
+/// How long they look for it.
+const LOOKS_AFTER: Duration = Duration::from_secs(1);
+
+const BEGUN_ANEW: &str = "there is no such conversation: a new one is begun";
+
 /// The two ends of a pipe to an agent that is no process of ours.
 pub(crate) struct Pipe {
     pub(crate) reader: Box<dyn AsyncRead + Unpin + Send>,
@@ -45,7 +53,7 @@ pub(crate) async fn start(inner: &Arc<Inner>, pipe: Option<Pipe>) -> Result<(), 
         None => match spawn(inner, &launch, 1).await {
             Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match launch.fallback() {
                 Some(fallback) => {
-                    inner.notice("there is no such conversation: a new one is begun".to_owned());
+                    inner.notice(BEGUN_ANEW.to_owned());
                     spawn(inner, &fallback, 2).await
                 }
                 None => Err(Error::Gone(gone)),
@@ -120,6 +128,12 @@ async fn spawn(inner: &Arc<Inner>, launch: &Launch, number: u64) -> Result<(), E
     let _beginning = Beginning(inner);
     tokio::spawn(supervise(Arc::clone(inner), live.clone(), Some(process), driver));
     shake_hands(inner, &live, &plan).await?;
+    if launch.fallback().is_some() && inner.version.is_some_and(|version| version < LOOKS_FIRST) {
+        let ended = inner.why_ended(number);
+        if let Ok(error) = tokio::time::timeout(LOOKS_AFTER, ended).await {
+            return Err(error);
+        }
+    }
     go_live(inner, live)
 }
 
@@ -265,9 +279,13 @@ async fn supervise(
     } else if live.link.standing().borrow().deaf {
         gone.reason = Some("it has closed its stdin".to_owned());
     }
-    let error = Error::Gone(Arc::new(gone));
     let transition = lock(&inner.transition);
     let was_live = matches!(&*inner.phase.borrow(), Phase::Live(live) if live.number == number);
+    if !was_live && gone.reason.is_none() {
+        // Nobody reads what it said before it went live: here it may have said why it does not.
+        gone.reason = live.link.standing().borrow().failure.clone();
+    }
+    let error = Error::Gone(Arc::new(gone));
     let again = was_live && !closed && (aborted || inner.may_respawn(&live));
     // What becomes of a run that never went live, and of its prompts, is decided by who started it.
     let resend = (again || !was_live) && inner.config.respawn.resend && !aborted;
@@ -304,7 +322,11 @@ async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
     let session = session.or_else(|| lock(&inner.hub).session_id.clone());
     let mut launch = inner.config.launch.clone();
     if let Some(session) = session {
-        launch = launch.conversation(Conversation::resume(session));
+        // What died in its first turn may have left nothing behind.
+        launch = launch.conversation(match uuid::Uuid::parse_str(session.as_str()) {
+            Ok(_) => Conversation::ResumeOrNew(session),
+            Err(_) => Conversation::resume(session),
+        });
     }
     let mut number = before.number;
     let error = loop {
@@ -323,6 +345,17 @@ async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
                     inner.resend_prompts().await;
                 }
                 return;
+            }
+            Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match launch.fallback() {
+                Some(fallback) => {
+                    inner.notice(BEGUN_ANEW.to_owned());
+                    launch = fallback;
+                }
+                None => break Error::Gone(gone),
+            },
+            // What is left of it is no conversation, and still has its id.
+            Err(Error::Gone(gone)) if gone.is_id_in_use() => {
+                launch = launch.conversation(Conversation::New);
             }
             // It has died before it went live: it may be tried again as if it had died later.
             Err(Error::Gone(_)) if inner.has_respawns_left() => {}

@@ -25,6 +25,8 @@ pub(super) struct Activity {
     tools: HashSet<String>,
     /// Results so far.
     pub(super) results: u64,
+    /// What the last result says went wrong, if it did.
+    pub(super) failure: Option<String>,
     pub(super) session: Option<SessionId>,
 }
 
@@ -137,6 +139,7 @@ impl Activity {
 
     fn result(&mut self, result: &TurnResult) {
         self.results += 1;
+        self.failure = result.error_message();
         self.tools.clear();
         self.turns = self.turns.saturating_sub(1);
         let named = result.user_message_uuid.value().into_iter();
@@ -156,8 +159,8 @@ impl Activity {
     }
 
     pub(super) fn ended(&mut self) {
-        let (results, session) = (self.results, self.session.take());
-        *self = Self { results, session, ..Self::default() };
+        let (results, session, failure) = (self.results, self.session.take(), self.failure.take());
+        *self = Self { results, session, failure, ..Self::default() };
     }
 
     pub(super) fn awaits_tools(&self) -> bool {
