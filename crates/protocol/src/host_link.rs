@@ -7,9 +7,12 @@ mod legacy;
 mod pending;
 
 use core::time::Duration;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use crate::control::{AgentRequest, ControlRequestToAgent, ControlResponse, HostRequest, Response};
+use crate::control::{
+    AgentRequest, CancelAsyncMessageReply, ControlRequestToAgent, ControlResponse, HostRequest,
+    Response,
+};
 use crate::id::{RequestId, SessionId};
 use crate::json::RawObject;
 use crate::line::{Decoded, Line};
@@ -72,6 +75,8 @@ pub struct HostLink {
     /// What the agent has asked.
     asked: Asked,
     activity: Activity,
+    /// The prompts that open requests take back.
+    taking_back: HashMap<RequestId, String>,
     /// One request at a time, as the oldest descriptions want it.
     serial: bool,
     /// Whether tool calls are followed.
@@ -143,6 +148,12 @@ impl HostLink {
         timeout: Option<Duration>,
     ) -> RequestId {
         let id = self.pending.next_id();
+        let request = request.into();
+        if let HostRequest::CancelAsyncMessage(cancel) = &request
+            && let Some(uuid) = cancel.message_uuid.as_str()
+        {
+            self.taking_back.insert(id.clone(), uuid.to_owned());
+        }
         let line = ControlRequestToAgent::of(id.clone(), request).to_line();
         self.ask(now, id, line, timeout)
     }
@@ -184,6 +195,7 @@ impl HostLink {
 
     /// Takes a request of the host back. Whatever the agent still answers is ignored.
     pub fn withdraw(&mut self, id: &RequestId) {
+        self.taking_back.remove(id);
         if self.pending.take(id).is_some() {
             self.transmit.push_back(ControlCancelRequest::new().request_id(id.clone()).to_line());
             self.send_held();
@@ -302,8 +314,15 @@ impl HostLink {
         if self.pending.take(id).is_none() {
             return;
         }
+        let taking_back = self.taking_back.remove(id);
         let outcome = match response.response.value() {
             Some(Response::Success(success)) => {
+                let reply = success.read::<CancelAsyncMessageReply>().unwrap_or_default();
+                if let Some(uuid) = taking_back
+                    && reply.cancelled.is_true()
+                {
+                    self.activity.taken_back(&uuid);
+                }
                 // Questions of an earlier host that are still open come with the handshake.
                 let pending = [
                     success.pending_permission_requests.items(),
@@ -338,6 +357,7 @@ impl HostLink {
     }
 
     fn fail(&mut self, id: &RequestId, failure: Failure) {
+        self.taking_back.remove(id);
         if self.pending.take(id).is_some() {
             let outcome = Err(failure);
             self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });

@@ -35,6 +35,11 @@ impl Activity {
         self.prompts.push_back(uuid.unwrap_or_default().to_owned());
     }
 
+    /// A prompt no longer waits.
+    pub(super) fn taken_back(&mut self, uuid: &str) {
+        self.prompts.retain(|prompt| prompt != uuid);
+    }
+
     /// Whether it matters which prompts the agent repeats: one alone needs no telling.
     pub(super) fn minds_replays(&self) -> bool {
         self.prompts.len() > 1
@@ -58,7 +63,7 @@ impl Activity {
                 if let Some(uuid) = line.command_uuid.as_str()
                     && ended
                 {
-                    self.prompts.retain(|prompt| prompt != uuid);
+                    self.taken_back(uuid);
                 }
             }
             ToHost::System(System::Init(init)) => {

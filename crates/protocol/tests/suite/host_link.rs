@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use duologue_protocol::control::{GetContextUsage, Interrupt, McpStatusRequest, SetModel};
+use duologue_protocol::control::{
+    CancelAsyncMessage, GetContextUsage, Interrupt, McpStatusRequest, SetModel,
+};
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::permission::PermissionResult;
@@ -289,6 +291,20 @@ fn merged_prompts_are_settled_by_one_result() {
     assert!(!link.may_close());
     link.handle_line(&init());
     link.handle_line(&result(&["u2", "u3"]));
+    assert!(link.may_close());
+}
+
+/// 2.1.197 says so only in the answer.
+#[test]
+fn a_prompt_that_was_taken_back_is_not_waited_for() {
+    let mut link = HostLink::new();
+    link.prompt(&Prompt::text("hi").uuid("u1"));
+    let now = Duration::ZERO;
+    let id = link.request(now, CancelAsyncMessage::new().message_uuid("u1"), None);
+    sent(&mut link);
+    link.handle_line(&line(&json!({ "type": "control_response", "response": {
+        "subtype": "success", "request_id": id.as_str(), "response": { "cancelled": true },
+    }})));
     assert!(link.may_close());
 }
 
