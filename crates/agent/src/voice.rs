@@ -21,6 +21,7 @@ use crate::core::Stop;
 use crate::session::Session;
 
 pub(crate) use ledger::Ledger;
+pub(crate) use permit::{Hooked, because};
 pub use question::PlanVerdict;
 pub use tool::{ToolCall, ToolOutput, ToolUse};
 
@@ -137,6 +138,20 @@ impl Voice {
             if kind == Kind::Text {
                 voice.note_text(&text);
             }
+            voice.end_block(speech, block, lines);
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Ends the block that is being written, as this block: the model knows more of it than its text.
+    pub(crate) async fn finish_block_as(&self, block: ContentBlock) -> TurnResult {
+        if self.speech().open_kind().is_none() {
+            return self.block(block).await;
+        }
+        self.go_on()?;
+        self.emit(|voice, speech, lines| {
+            speech.take_open();
             voice.end_block(speech, block, lines);
         })
         .await;

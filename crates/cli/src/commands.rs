@@ -1,8 +1,10 @@
 //! One file per command.
 
+pub(crate) mod agent;
 pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod model;
 pub(crate) mod run;
 pub(crate) mod schema;
