@@ -20,13 +20,17 @@
 //! ```
 
 mod answer;
+mod background;
 mod calls;
 mod choose;
+mod commands;
 mod conversation;
+mod delegate;
 mod failure;
 mod flags;
 mod launch;
 mod persona;
+mod requests;
 mod servers;
 mod setup;
 mod shared;
@@ -36,10 +40,11 @@ use std::sync::Arc;
 
 use duologue_model::Model;
 use duologue_protocol::content::Content;
+use duologue_protocol::hook::SessionStart;
 use duologue_protocol::{Text, Wire as _};
 use serde_json::{Value, json};
 
-use crate::agent::{Agent, TurnError, TurnResult};
+use crate::agent::{Agent, RequestHandler, TurnError, TurnResult};
 use crate::options::Options;
 use crate::session::Session;
 use crate::turn::Turn;
@@ -55,6 +60,7 @@ pub use setup::{Setup, Start};
 pub struct Embedded {
     shared: Arc<Shared>,
     options: Options,
+    has_begun: bool,
 }
 
 impl Embedded {
@@ -83,7 +89,11 @@ impl Embedded {
         let shared = Shared::new(setup, model, &settings, conversation)?;
         let mut options = shared.setup.options.clone();
         options.info.tools = shared.tool_names();
-        Ok(Self { shared: Arc::new(shared), options })
+        options.info.commands = commands::listed();
+        options.info.agents = shared.kinds();
+        options.commands = settings.hooks;
+        options.hook_events = shared.setup.hook_events;
+        Ok(Self { shared: Arc::new(shared), options, has_begun: false })
     }
 
     /// Stops what runs in the background.
@@ -102,7 +112,12 @@ impl Embedded {
 impl Agent for Embedded {
     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
         let thinker = Thinker::main(&self.shared, turn.voice());
-        self.shared.servers.connect(turn.session()).await;
+        if !turn.is_continued()
+            && turn.origin().is_none()
+            && let Some(done) = self.command(turn).await
+        {
+            return done;
+        }
         if turn.is_continued() {
             self.shared.conversation.note(&turn.text());
         } else {
@@ -122,8 +137,23 @@ impl Agent for Embedded {
         outcome
     }
 
+    async fn before_turn(&mut self, session: &Session) {
+        self.shared.connect(session).await;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let run = session.hook(Box::new(SessionStart::new().source("startup"))).await;
+            for text in run.context() {
+                self.shared.conversation.note(&reminder(&text));
+            }
+        }
+    }
+
     fn start(&mut self, session: &Session) {
-        let _ = session;
+        let shared = Arc::downgrade(&self.shared);
+        tokio::spawn(Shared::watch_commands(shared, session.clone()));
+    }
+
+    fn requests(&self) -> Option<RequestHandler> {
+        Some(requests::handler(&self.shared))
     }
 }
 

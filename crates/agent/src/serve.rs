@@ -262,6 +262,7 @@ async fn turns<A: Agent>(agent: &mut A, session: &Session) {
 }
 
 async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
+    agent.before_turn(session).await;
     let mut turn = Turn::new(session, begun);
     if !turn.begin().await {
         return;
@@ -279,7 +280,8 @@ async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
             outcome = agent.turn(&mut turn) => outcome,
             () = patience => Err(TurnError::Interrupted),
         };
-        if outcome.is_err() || turn.is_interrupted() || turn.may_stop().await {
+        let is_over = outcome.is_err() || turn.is_interrupted() || turn.is_local();
+        if is_over || turn.may_stop().await {
             break outcome;
         }
     };

@@ -263,6 +263,11 @@ impl Voice {
         if self.is_interrupted() { Err(TurnError::Interrupted) } else { Ok(()) }
     }
 
+    /// Whether a message has begun that has not ended.
+    pub(crate) fn is_in_message(&self) -> bool {
+        self.speech().message.is_some()
+    }
+
     pub(crate) fn is_main(&self) -> bool {
         self.who.parent.is_none()
     }

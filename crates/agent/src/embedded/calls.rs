@@ -1,9 +1,9 @@
 //! A call of a tool: whether it may run, running it, and telling what came of it.
 
+use duologue_protocol::Text;
 use duologue_protocol::control::{CanUseTool, DecisionReasonType};
 use duologue_protocol::lines::{PermissionDecision, ToolResultMeta};
 use duologue_protocol::permission::{PermissionMode, PermissionUpdate};
-use duologue_protocol::{RawObject, Text};
 use serde_json::{Value, json};
 
 use super::shared::lock;
@@ -37,11 +37,21 @@ impl Thinker {
             self.keep(call.id.as_str(), content, given.is_error, None);
             return Ok(());
         }
-        let output = tokio::select! {
-            biased;
-            // What is dropped stops.
-            () = self.voice.interrupted() => return Err(TurnError::Interrupted),
-            output = self.run(&call, &used) => output?,
+        if let Some(task) = &self.task {
+            let what = call.input.get("description").and_then(|what| what.as_str());
+            let what = what.unwrap_or_else(|| call.name.clone());
+            task.progress(format!("Running {what}"), Some(&call.name)).await;
+        }
+        // A sub-agent notices by itself, and tells how it ended.
+        let output = if matches!(&*call.name, "Agent" | "Task") {
+            self.run(&call, &used).await?
+        } else {
+            tokio::select! {
+                biased;
+                // What is dropped stops.
+                () = self.voice.interrupted() => return Err(TurnError::Interrupted),
+                output = self.run(&call, &used) => output?,
+            }
         };
         self.tell(&call, output, Some(decision)).await
     }
@@ -156,6 +166,9 @@ impl Thinker {
                 let context =
                     self.context.with_cancel(Cancel::new()).with_tool_use_id(call.id.as_str());
                 let output = self.shared.toolbox().run(name, input.clone(), &context).await;
+                if name == "Bash" {
+                    self.announce_background(call, &output).await;
+                }
                 if name == "StructuredOutput" && !output.is_failure() {
                     lock(&self.shaped).get_or_insert(input.to_value().unwrap_or(Value::Null));
                 }
@@ -193,13 +206,5 @@ impl Thinker {
         let mut meta = ToolResultMeta::new().id(call.id.clone());
         meta.permission_decision = decision.into();
         self.voice.tool_result_with(call, said, meta).await
-    }
-
-    async fn delegate(
-        &self,
-        _call: &ToolCall,
-        _input: &RawObject,
-    ) -> Result<ToolOutput, TurnError> {
-        Ok(ToolOutput::failed("Sub-agents cannot be started here."))
     }
 }

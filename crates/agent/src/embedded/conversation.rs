@@ -55,6 +55,15 @@ impl Conversation {
         self.state().messages.clone()
     }
 
+    /// What the model said last.
+    pub(super) fn last_text(&self) -> String {
+        let state = self.state();
+        let said = state.messages.iter().rev().find(|message| message["role"] == "assistant");
+        let blocks = said.and_then(|said| said["content"].as_array()).into_iter().flatten();
+        let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
+        texts.join("\n")
+    }
+
     /// What could not be written, once.
     pub(super) fn take_fault(&self) -> Option<String> {
         self.state().fault.take()

@@ -1,13 +1,19 @@
 //! [`Servers`]: the tools of MCP servers.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
+use duologue_protocol::system::{InitMcpServer, McpStatus};
 use duologue_protocol::{RawJson, RawObject, Text};
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 
 use super::shared::lock;
-use crate::session::{AskError, Session};
+use crate::session::Session;
 use crate::tools::ToolOutput;
+
+/// How long a server may take to say what it has.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// MCP servers, by name.
 #[derive(Debug)]
@@ -42,19 +48,18 @@ impl Servers {
             if self.state_of(&name) == Some(State::Connected) {
                 continue;
             }
-            let listed = session.mcp_tools(&name).await;
-            self.note(&name, listed);
+            let listed = timeout(PATIENCE, session.mcp_tools(&name)).await;
+            let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
+            self.note(&name, listed.and_then(|listed| listed.map_err(|error| error.to_string())));
         }
     }
 
-    fn note(&self, name: &str, listed: Result<Vec<Value>, AskError>) {
+    fn note(&self, name: &str, listed: Result<Vec<Value>, String>) {
         let server = match listed {
             Ok(tools) => Server { name: name.to_owned(), tools, state: State::Connected },
-            Err(error) => Server {
-                name: name.to_owned(),
-                tools: Vec::new(),
-                state: State::Failed(error.to_string()),
-            },
+            Err(error) => {
+                Server { name: name.to_owned(), tools: Vec::new(), state: State::Failed(error) }
+            }
         };
         let mut known = lock(&self.known);
         known.retain(|other| other.name != name);
@@ -64,6 +69,24 @@ impl Servers {
     fn state_of(&self, name: &str) -> Option<State> {
         let known = lock(&self.known);
         known.iter().find(|server| server.name == name).map(|server| server.state.clone())
+    }
+
+    /// Whether there is a server of this name.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.state_of(name).is_some()
+    }
+
+    /// How they stand, as `init` tells it.
+    pub(super) fn listed(&self) -> Vec<InitMcpServer> {
+        let known = lock(&self.known);
+        let listed = known.iter().map(|server| {
+            let status = match server.state {
+                State::Connected => McpStatus::Connected,
+                State::Failed(_) => McpStatus::Failed,
+            };
+            InitMcpServer::new().name(&*server.name).status(status)
+        });
+        listed.collect()
     }
 
     /// Asks a server for its tools anew.

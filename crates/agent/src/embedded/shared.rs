@@ -7,6 +7,7 @@ use duologue_protocol::permission::{PermissionBehavior, PermissionUpdate};
 use duologue_protocol::{RawObject, Text};
 use serde_json::Value;
 
+use super::background::Background;
 use super::conversation::Conversation;
 use super::persona::Persona;
 use super::servers::Servers;
@@ -31,6 +32,7 @@ pub(super) struct Shared {
     pub(super) persona: Mutex<Persona>,
     permissions: Mutex<Permissions>,
     toolbox: Mutex<Toolbox>,
+    pub(super) background: Background,
     /// Models of unknown price that were told of.
     unpriced: Mutex<Vec<String>>,
 }
@@ -64,6 +66,7 @@ impl Shared {
             persona: Mutex::new(Persona::new(&setup)),
             permissions: Mutex::new(permissions),
             toolbox: Mutex::new(toolbox),
+            background: Background::default(),
             unpriced: Mutex::default(),
             setup,
         };

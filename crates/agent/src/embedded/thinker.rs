@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::conversation::Conversation;
 use super::shared::{Shared, lock};
 use crate::agent::{TurnError, TurnResult};
+use crate::subagent::Subagent;
 use crate::tools::ToolContext;
 use crate::voice::{ToolCall, Voice};
 
@@ -28,6 +29,8 @@ pub(super) struct Thinker {
     pub(super) shaped: Arc<Mutex<Option<Value>>>,
     /// How many tools were called.
     pub(super) used: Arc<Mutex<u64>>,
+    /// The task that it works on, if it is a sub-agent.
+    pub(super) task: Option<Arc<Subagent>>,
 }
 
 impl Thinker {
@@ -40,6 +43,7 @@ impl Thinker {
             kind: None,
             shaped: Arc::default(),
             used: Arc::default(),
+            task: None,
             shared: Arc::clone(shared),
         }
     }
