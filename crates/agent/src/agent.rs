@@ -32,6 +32,12 @@ pub trait Agent: Send {
     /// of the turn fails, so that `?` leaves; an agent that does not notice is left behind.
     fn turn(&mut self, turn: &mut Turn<'_>) -> impl Future<Output = TurnResult> + Send;
 
+    /// A turn is about to begin, and the host has not been told yet: time to be ready for it.
+    fn before_turn(&mut self, session: &Session) -> impl Future<Output = ()> + Send {
+        let _ = session;
+        async {}
+    }
+
     /// The conversation begins, before anything is heard. Keep the session for work in the background.
     fn start(&mut self, session: &Session) {
         let _ = session;

@@ -53,10 +53,15 @@ pub(crate) struct State {
     pub(crate) mode: duologue_protocol::permission::PermissionMode,
     pub(crate) hooks: Hooks,
     pub(crate) sdk_servers: Vec<duologue_protocol::Text>,
+    /// The tools and the MCP servers that there are now, if they have changed.
+    pub(crate) tools: Option<Vec<duologue_protocol::Text>>,
+    pub(crate) servers: Option<Vec<duologue_protocol::system::InitMcpServer>>,
+    /// Whether the host hears what sub-agents in the foreground say.
+    pub(crate) forwards: bool,
     pub(crate) spent: Spent,
     pub(crate) subagents: crate::subagent::Count,
     /// The tasks in the background.
-    pub(crate) tasks: Vec<duologue_protocol::system::BackgroundTask>,
+    pub(crate) running: Vec<duologue_protocol::system::BackgroundTask>,
     /// Work in the background that keeps the conversation open.
     kept: usize,
     waiting: HashMap<RequestId, oneshot::Sender<Outcome>>,
@@ -99,9 +104,12 @@ impl Core {
             mode: options.info.permission_mode.clone(),
             hooks: Hooks::default(),
             sdk_servers: options.host_servers.clone(),
+            tools: None,
+            servers: None,
+            forwards: options.forward_subagent_text,
             spent: Spent::default(),
             subagents: crate::subagent::Count::default(),
-            tasks: Vec::new(),
+            running: Vec::new(),
             kept: 0,
             waiting: HashMap::new(),
             next: None,

@@ -1,5 +1,7 @@
 //! Hooks of the host: which callbacks an event has, and what they say together.
 
+mod commands;
+
 use std::time::Duration;
 
 use duologue_protocol::agent_link::Outcome;
@@ -148,6 +150,7 @@ impl Session {
                 .tool_use_id(call);
             asked.push((callback, self.core.ask(request.into(), false)));
         }
+        let commands = self.start_commands(&event, subject.as_deref(), &raw);
         let mut run = HookRun::default();
         for (callback, answer) in asked {
             match timeout_at(started + callback.timeout, answer).await {
@@ -162,6 +165,7 @@ impl Session {
                 }
             }
         }
+        run.outputs.extend(self.end_commands(commands).await);
         self.pass_on(&event, subject.as_deref(), &run).await;
         run
     }

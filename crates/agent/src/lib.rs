@@ -28,8 +28,10 @@
 //! - [`tools`]: Bash, Read, Write, Edit, Glob, Grep…, really executed.
 //! - [`sessions`]: conversations on disk.
 //! - [`settings`]: settings files and command hooks.
+//! - [`embedded`]: all of that with a model behind it: the drop-in for `claude`.
 //! - [`permission`]: who may do what: rules, modes, and what is not asked.
 
+pub mod embedded;
 mod path;
 pub mod permission;
 pub mod sessions;

@@ -36,6 +36,10 @@ pub struct Options {
     pub(crate) fault: Option<Fault>,
     pub(crate) seed: Option<u64>,
     pub(crate) grace: Duration,
+    /// Commands of settings files that are hooks.
+    pub(crate) commands: Vec<crate::settings::CommandHook>,
+    /// Whether the host hears of them.
+    pub(crate) hook_events: bool,
 }
 
 /// What an agent says about itself in `init` and in the handshake.
@@ -116,6 +120,8 @@ impl Default for Options {
             fault: None,
             seed: None,
             grace: Duration::from_millis(250),
+            commands: Vec::new(),
+            hook_events: false,
         }
     }
 }

@@ -157,6 +157,7 @@ impl Session {
         let servers: Vec<Text> = hello.sdk_mcp_servers.items().to_vec();
         self.core.with(|state| {
             state.hooks = Hooks::new(hooks);
+            state.forwards |= hello.forward_subagent_text.is_true();
             for server in servers {
                 if !state.sdk_servers.contains(&server) {
                     state.sdk_servers.push(server);
@@ -189,6 +190,6 @@ impl Session {
     }
 }
 
-fn payload(value: &Value) -> Reply {
+pub(crate) fn payload(value: &Value) -> Reply {
     Reply::Success(RawJson::from(value))
 }

@@ -69,6 +69,26 @@ pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
         let _ = std::io::Write::write_all(&mut std::io::stdout(), version.as_bytes());
         return std::process::ExitCode::SUCCESS;
     }
+    let exit = serve_process(&mut agent, stdin(), tokio::io::stdout(), options).await;
+    if let Some(message) = exit.message {
+        let _ =
+            std::io::Write::write_all(&mut std::io::stderr(), format!("{message}\n").as_bytes());
+    }
+    std::process::ExitCode::from(exit.code)
+}
+
+/// Serves an agent as a process does: signals count. SIGTERM ends it at once, with all that it runs.
+pub(crate) async fn serve_process<A, R, W>(
+    agent: &mut A,
+    reader: R,
+    writer: W,
+    options: Options,
+) -> Exit
+where
+    A: Agent,
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let is_lenient = options.lenient;
     let core = Core::new(options);
     let signals = tokio::spawn({
@@ -83,17 +103,31 @@ pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
             }
         }
     });
-    let exit = serve_on(&mut agent, &core, stdin(), tokio::io::stdout()).await;
+    let exit = tokio::select! {
+        exit = serve_on(agent, &core, reader, writer) => exit,
+        () = terminated() => Exit { code: TERMINATED, message: None },
+    };
     signals.abort();
-    if let Some(message) = exit.message {
-        let _ =
-            std::io::Write::write_all(&mut std::io::stderr(), format!("{message}\n").as_bytes());
+    exit
+}
+
+/// As shells count it: 128 and SIGTERM.
+const TERMINATED: u8 = 143;
+
+/// Waits until somebody wants this process to end.
+async fn terminated() {
+    #[cfg(unix)]
+    if let Ok(mut signal) =
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+    {
+        signal.recv().await;
+        return;
     }
-    std::process::ExitCode::from(exit.code)
+    std::future::pending::<()>().await;
 }
 
 /// Stdin, read by a thread of its own: a runtime does not end while one of its threads waits there.
-fn stdin() -> tokio::io::DuplexStream {
+pub(crate) fn stdin() -> tokio::io::DuplexStream {
     let (ours, mut theirs) = tokio::io::duplex(CHUNK);
     let runtime = tokio::runtime::Handle::current();
     std::thread::spawn(move || {
@@ -228,6 +262,7 @@ async fn turns<A: Agent>(agent: &mut A, session: &Session) {
 }
 
 async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
+    agent.before_turn(session).await;
     let mut turn = Turn::new(session, begun);
     if !turn.begin().await {
         return;
@@ -245,7 +280,8 @@ async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
             outcome = agent.turn(&mut turn) => outcome,
             () = patience => Err(TurnError::Interrupted),
         };
-        if outcome.is_err() || turn.is_interrupted() || turn.may_stop().await {
+        let is_over = outcome.is_err() || turn.is_interrupted() || turn.is_local();
+        if is_over || turn.may_stop().await {
             break outcome;
         }
     };

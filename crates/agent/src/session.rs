@@ -112,6 +112,7 @@ impl Session {
         for update in updates {
             if let PermissionUpdate::SetMode(set) = update
                 && let Some(mode) = set.mode.value()
+                && (*mode != PermissionMode::BypassPermissions || self.core.options.may_bypass)
             {
                 self.set_permission_mode(mode.clone()).await;
             }

@@ -13,7 +13,7 @@ use duologue_protocol::system::{
 use duologue_protocol::{AgentId, Number, TaskId, Text};
 
 use crate::clock;
-use crate::session::Kept;
+use crate::session::{Kept, Session};
 use crate::voice::{ToolCall, Voice, Who};
 
 /// What a sub-agent is asked to do.
@@ -81,7 +81,7 @@ impl Voice {
             agent_id: Some(AgentId::from(name.as_str())),
             kind: Some(task.kind.clone()),
             task: Some(task.description.clone()),
-            is_hidden: !task.is_background && !session.core.options.forward_subagent_text,
+            is_hidden: !task.is_background && !session.core.with(|state| state.forwards),
         };
         let stop =
             if task.is_background { session.core.background_stop() } else { self.stop.clone() };
@@ -179,19 +179,7 @@ impl Subagent {
             .task_type(TaskType::LocalAgent)
             .subagent_type(&self.task.kind)
             .description(&self.task.description);
-        // All that run are told each time.
-        let tasks = self.session().core.with(|state| {
-            state.tasks.retain(|other| other.task_id != task.task_id);
-            if is_running {
-                state.tasks.push(task);
-            }
-            state.tasks.clone()
-        });
-        let line = BackgroundTasksChanged::new()
-            .tasks(tasks)
-            .uuid(self.session().new_id())
-            .session_id(self.session().id());
-        self.tell(Box::new(line)).await;
+        self.session().background_changed(task, is_running).await;
     }
 
     fn usage(&self) -> TaskUsage {
@@ -201,6 +189,22 @@ impl Subagent {
 
     async fn tell(&self, line: impl Into<System> + Send) {
         self.session().say_line(line.into()).await;
+    }
+}
+
+impl Session {
+    /// A task in the background runs now, or does no more: all that run are told each time.
+    pub(crate) async fn background_changed(&self, task: BackgroundTask, is_running: bool) {
+        let tasks = self.core.with(|state| {
+            state.running.retain(|other| other.task_id != task.task_id);
+            if is_running {
+                state.running.push(task);
+            }
+            state.running.clone()
+        });
+        let line =
+            BackgroundTasksChanged::new().tasks(tasks).uuid(self.new_id()).session_id(self.id());
+        self.say_line(System::from(Box::new(line))).await;
     }
 }
 

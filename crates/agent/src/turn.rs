@@ -83,6 +83,22 @@ impl Turn<'_> {
         ledger.structured = Some(value);
     }
 
+    /// Says something that no model said, as the whole of the turn.
+    pub(crate) async fn say_locally(&self, text: &str) -> crate::TurnResult {
+        self.voice.synthetic_assistant(text).await;
+        self.end_locally(text);
+        Ok(())
+    }
+
+    /// No model was asked in this turn; this is its result.
+    pub(crate) fn end_locally(&self, text: &str) {
+        self.voice.ledger().local = Some(Text::from(text));
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.voice.ledger().local.is_some()
+    }
+
     /// The same voice, for use beside this one: in parallel, or after the turn.
     pub fn voice(&self) -> Voice {
         self.voice.clone()

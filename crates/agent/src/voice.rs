@@ -21,6 +21,7 @@ use crate::core::Stop;
 use crate::session::Session;
 
 pub(crate) use ledger::Ledger;
+pub(crate) use permit::{Hooked, because};
 pub use question::PlanVerdict;
 pub use tool::{ToolCall, ToolOutput, ToolUse};
 
@@ -143,6 +144,20 @@ impl Voice {
         Ok(())
     }
 
+    /// Ends the block that is being written, as this block: the model knows more of it than its text.
+    pub(crate) async fn finish_block_as(&self, block: ContentBlock) -> TurnResult {
+        if self.speech().open_kind().is_none() {
+            return self.block(block).await;
+        }
+        self.go_on()?;
+        self.emit(|voice, speech, lines| {
+            speech.take_open();
+            voice.end_block(speech, block, lines);
+        })
+        .await;
+        Ok(())
+    }
+
     /// Says a block of any kind.
     ///
     /// # Errors
@@ -246,6 +261,11 @@ impl Voice {
 
     pub(crate) fn go_on(&self) -> TurnResult {
         if self.is_interrupted() { Err(TurnError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Whether a message has begun that has not ended.
+    pub(crate) fn is_in_message(&self) -> bool {
+        self.speech().message.is_some()
     }
 
     pub(crate) fn is_main(&self) -> bool {

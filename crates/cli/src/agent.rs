@@ -28,6 +28,23 @@ impl Agent {
         Ok(Self { program, leading })
     }
 
+    /// The same, or the embedded agent if none is named and Claude Code is not there.
+    ///
+    /// # Errors
+    /// If the command cannot be read, or names nothing.
+    pub(crate) fn resolve_or_embedded(command: &[String]) -> anyhow::Result<Self> {
+        match Self::resolve(command) {
+            Err(error) if command.is_empty() && error.is::<find::NotFound>() => {
+                anstream::eprintln!(
+                    "Claude Code is not installed here: the embedded agent answers."
+                );
+                let program = std::env::current_exe().context("this program cannot be found")?;
+                Ok(Self { program, leading: vec![OsString::from("agent")] })
+            }
+            resolved => resolved,
+        }
+    }
+
     /// A session with it.
     pub(crate) fn session(self) -> SessionBuilder {
         Session::builder().program(self.program).program_args(self.leading)

@@ -29,6 +29,14 @@ pub(crate) enum Command {
     Run(Box<Run>),
     #[command(about = "Talk to an agent in the terminal")]
     Chat(Box<Chat>),
+    #[command(
+        about = "Be the agent: a drop-in for claude, with real tools, with or without a model",
+        disable_help_flag = true,
+        disable_version_flag = true
+    )]
+    Agent(Agent),
+    #[command(about = "Be the model: a scripted Messages API")]
+    Model(Model),
     #[command(about = "Is Claude Code there, does it answer, and what is to be mended?")]
     Doctor(Doctor),
     #[command(
@@ -117,6 +125,50 @@ pub(crate) enum Output {
     Json,
     /// All lines of the agent, byte for byte
     StreamJson,
+}
+
+/// Be the agent: a drop-in for claude.
+#[derive(Debug, Parser)]
+pub(crate) struct Agent {
+    /// The flags of Claude Code; --help tells which are ours
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) flags: Vec<String>,
+}
+
+/// Be the model: what a scenario says, as a Messages API.
+#[derive(Debug, Parser)]
+pub(crate) struct Model {
+    #[command(subcommand)]
+    pub(crate) command: ModelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    #[command(about = "Serve a scenario as a Messages API, on this machine")]
+    Serve(ModelServe),
+}
+
+/// Serves a scenario as a Messages API, until Ctrl-C.
+///
+/// When it is ready it prints one line of JSON with its base_url. Start claude with that as
+/// ANTHROPIC_BASE_URL, and with any ANTHROPIC_API_KEY.
+#[derive(Debug, Parser)]
+pub(crate) struct ModelServe {
+    /// What the model says: a TOML or JSON file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: PathBuf,
+
+    /// The port; 0 for any that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+
+    /// The address. It asks nobody who they are: think before you take one that others can reach
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) host: std::net::IpAddr,
+
+    /// Log each request on stderr, as a line of JSON
+    #[arg(long)]
+    pub(crate) log: bool,
 }
 
 /// Is Claude Code there, does it answer, and what is to be mended?

@@ -1,10 +1,12 @@
 //! One file per command.
 
+pub(crate) mod agent;
 pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod inspect;
+pub(crate) mod model;
 pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod replay;

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Chat(chat) => commands::chat::run(chat),
         Command::Run(run) => commands::run::run(run),
+        Command::Agent(agent) => commands::agent::run(agent),
+        Command::Model(model) => commands::model::run(model),
         Command::Doctor(doctor) => commands::doctor::run(doctor),
         Command::Check(check) => commands::check::run(check),
         Command::Inspect(inspect) => commands::inspect::run(inspect),

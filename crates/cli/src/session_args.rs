@@ -23,7 +23,8 @@ const MODES: [&str; 7] =
 #[command(group = ArgGroup::new("earlier").args(["resume", "newest"]))]
 pub(crate) struct SessionArgs {
     /// The agent's program, with its first arguments: "node cli.js", or once for each word. Without
-    /// it, Claude Code is looked for on the PATH and in the usual places
+    /// it, Claude Code is looked for on the PATH and in the usual places; if it is not there, the
+    /// embedded agent answers
     #[arg(long, value_name = "CMD", help_heading = "Agent", allow_hyphen_values = true)]
     pub(crate) agent: Vec<String>,
 
@@ -132,7 +133,7 @@ impl SessionArgs {
     /// # Errors
     /// If there is no agent, or an option cannot be used.
     pub(crate) fn builder(&self) -> anyhow::Result<SessionBuilder> {
-        let mut builder = Agent::resolve(&self.agent)?
+        let mut builder = Agent::resolve_or_embedded(&self.agent)?
             .session()
             .conversation(self.conversation()?)
             .fallback_models(self.fallback_model.iter().map(String::as_str))

@@ -54,7 +54,7 @@ impl Options {
         options.with_environment()
     }
 
-    fn with_environment(mut self) -> Self {
+    pub(crate) fn with_environment(mut self) -> Self {
         let on = |name: &str| std::env::var(name).is_ok_and(|value| !matches!(&*value, "" | "0"));
         self.lenient |= on("DUOLOGUE_LENIENT");
         self.state_events |= on("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS");

@@ -111,16 +111,15 @@ impl Session {
             info.commands.iter().filter_map(|command| command.name.value().cloned()).collect();
         let agents: Vec<Text> =
             info.agents.iter().filter_map(|agent| agent.name.value().cloned()).collect();
-        let servers: Vec<InitMcpServer> = self
-            .host_servers()
-            .into_iter()
-            .map(|name| InitMcpServer::new().name(name).status(McpStatus::Connected))
-            .collect();
+        let connected = |name| InitMcpServer::new().name(name).status(McpStatus::Connected);
+        let (tools, servers) = self.core.with(|state| (state.tools.clone(), state.servers.clone()));
+        let servers = servers
+            .unwrap_or_else(|| self.host_servers().into_iter().map(connected).collect::<Vec<_>>());
         let prompts = self.core.with(|state| state.link.turn_prompts());
         let mut init = Init::new()
             .cwd(&info.cwd)
             .session_id(self.id())
-            .tools(info.tools.clone())
+            .tools(tools.unwrap_or_else(|| info.tools.clone()))
             .mcp_servers(servers)
             .model(self.model())
             .permission_mode(self.permission_mode())

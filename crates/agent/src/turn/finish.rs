@@ -2,21 +2,23 @@
 
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::lines::{
-    Assistant, DeferredToolUse, ResultSubtype, TerminalReason, TurnResult as ResultLine,
+    DeferredToolUse, ResultSubtype, TerminalReason, TurnResult as ResultLine,
 };
-use duologue_protocol::message::{Message, StopReason};
+use duologue_protocol::message::StopReason;
 use duologue_protocol::{Field, Text};
 
 use super::Turn;
 use crate::agent::{ApiFailure, TurnError, TurnResult};
-use crate::clock;
 use crate::core::Stop;
-use crate::spent;
 
 impl Turn<'_> {
     /// Ends the turn with what came of it.
     pub(crate) async fn finish(&self, outcome: TurnResult) {
         let stop = *self.voice.stop.borrow();
+        let local = self.voice.ledger().local.take();
+        if let (Ok(()), Stop::No, Some(text)) = (&outcome, stop, local) {
+            return self.end_quietly(text).await;
+        }
         match (outcome, stop) {
             (_, Stop::Interrupted { preempted }) => self.interrupted_end(preempted).await,
             (Err(TurnError::Interrupted), Stop::No) => self.interrupted_end(false).await,
@@ -40,8 +42,10 @@ impl Turn<'_> {
         } else {
             StopReason::ToolUse
         };
-        // Neither can fail: the turn is not interrupted.
-        let _ = self.voice.end_message(why).await;
+        // Neither can fail: the turn is not interrupted. A message that has ended has its reason.
+        if self.voice.is_in_message() || self.voice.ledger().stop_reason.is_none() {
+            let _ = self.voice.end_message(why).await;
+        }
         let _ = self.voice.close_open_calls().await;
         let (text, structured, stop_reason) = {
             let ledger = self.voice.ledger();
@@ -115,24 +119,11 @@ impl Turn<'_> {
     /// The API's failure is a message in the model's place, and the end of the turn.
     async fn api_failed(&self, failure: &ApiFailure) {
         self.flush_aborted().await;
-        let mut message = Message::new()
-            .id(self.session().new_id())
-            .kind("message")
-            .role("assistant")
-            .model("<synthetic>")
-            .content([ContentBlock::text(&failure.message)])
-            .stop_reason(StopReason::StopSequence)
-            .stop_sequence("")
-            .usage(spent::nothing());
-        message.container = Field::Null;
-        let mut line = Assistant::new()
-            .message(message)
-            .session_id(self.session().id())
-            .uuid(self.session().new_id())
-            .timestamp(clock::timestamp())
+        let mut line = self
+            .voice
+            .synthetic_line(&failure.message, StopReason::StopSequence)
             .error(failure.kind.clone())
             .is_api_error_message(true);
-        line.parent_tool_use_id = Field::Null;
         line.api_error_status = failure.status.map(Into::into).into();
         self.session().say_line(Box::new(line)).await;
         let mut result = self

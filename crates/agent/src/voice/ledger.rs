@@ -30,6 +30,8 @@ pub(crate) struct Ledger {
     pub(crate) context: Vec<Text>,
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolCall>,
+    /// The result of a turn in which no model was asked.
+    pub(crate) local: Option<Text>,
     /// A hook wants the turn to stop.
     pub(crate) is_stopped: bool,
     /// The host stopped the turn by its answer about a tool.
@@ -52,6 +54,7 @@ impl Ledger {
             folded: Vec::new(),
             context: Vec::new(),
             deferred: None,
+            local: None,
             is_stopped: false,
             is_rejected: false,
         }

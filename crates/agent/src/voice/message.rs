@@ -204,6 +204,33 @@ impl Voice {
         message
     }
 
+    /// A message that no model wrote.
+    pub(crate) fn synthetic_line(&self, text: &str, reason: StopReason) -> Assistant {
+        let mut message = Message::new()
+            .id(self.session.new_id())
+            .kind("message")
+            .role("assistant")
+            .model("<synthetic>")
+            .content([ContentBlock::text(text)])
+            .stop_reason(reason)
+            .stop_sequence("")
+            .usage(crate::spent::nothing());
+        message.container = Field::Null;
+        let mut line = Assistant::new()
+            .message(message)
+            .session_id(self.session.id())
+            .uuid(self.session.new_id())
+            .timestamp(clock::timestamp());
+        line.parent_tool_use_id = Field::Null;
+        line
+    }
+
+    /// Says something that no model said.
+    pub(crate) async fn synthetic_assistant(&self, text: &str) {
+        let line = self.synthetic_line(text, StopReason::EndTurn);
+        self.session.core.say(Box::new(line)).await;
+    }
+
     fn delta_event(&self, speech: &Speech, delta: Delta, lines: &mut Vec<ToHost>) {
         self.event(speech, ContentBlockDelta::new().index(speech.index).delta(delta), lines);
     }

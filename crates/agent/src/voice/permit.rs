@@ -21,6 +21,16 @@ const INVALID: &str = "The canUseTool callback returned an invalid permission re
 const HOOK_TIMEOUT: &str = "PreToolUse hook did not respond before its timeout (host client may be \
     unreachable). The tool call was not executed; other configured hooks may not have completed.";
 
+/// What hooks left of the question whether a call may run.
+pub(crate) enum Hooked {
+    /// Nothing: it was refused, and the host was told.
+    Settled(ToolUse),
+    /// It may run with this input, unless something forbids it.
+    Allowed(ToolCall),
+    /// All of it. A hook may want the host to be asked, for this reason.
+    Open(ToolCall, Option<Text>),
+}
+
 /// What the hooks decided.
 enum Verdict {
     /// Nothing, or that the host is to be asked, with this reason.
@@ -39,6 +49,15 @@ impl Voice {
     /// # Errors
     /// If the turn was interrupted, also by the host's answer.
     pub async fn permit(&self, call: &ToolCall, ask: CanUseTool) -> Result<ToolUse, TurnError> {
+        match self.hooked(call).await? {
+            Hooked::Settled(used) => Ok(used),
+            Hooked::Allowed(call) => Ok(self.allowed(call, None)),
+            Hooked::Open(call, reason) => self.ask_host(&call, because(ask, reason)).await,
+        }
+    }
+
+    /// Asks the hooks alone.
+    pub(crate) async fn hooked(&self, call: &ToolCall) -> Result<Hooked, TurnError> {
         self.go_on()?;
         let input = PreToolUse::new()
             .tool_name(&call.name)
@@ -56,27 +75,21 @@ impl Voice {
             ledger.is_stopped |= run.stops();
         }
         if run.timed_out {
-            return Ok(self.refuse(&call, HOOK_TIMEOUT, "hook", Some("hook")).await);
+            let used = self.refuse(&call, HOOK_TIMEOUT, "hook", Some("hook")).await;
+            return Ok(Hooked::Settled(used));
         }
         match verdict(&run, &call.name) {
-            Verdict::Deny(why) => Ok(self.refuse(&call, why, "hook", Some("hook")).await),
-            Verdict::Allow => Ok(self.allowed(call, None)),
+            Verdict::Deny(why) => {
+                Ok(Hooked::Settled(self.refuse(&call, why, "hook", Some("hook")).await))
+            }
+            Verdict::Allow => Ok(Hooked::Allowed(call)),
             Verdict::Defer => {
                 let mut ledger = self.ledger();
                 ledger.close(&call.id);
                 ledger.deferred = Some(call);
                 Err(TurnError::Deferred)
             }
-            Verdict::Ask(reason) => {
-                let mut ask = ask;
-                if let Some(reason) = reason {
-                    ask = ask
-                        .decision_reason(reason)
-                        .decision_reason_type(DecisionReasonType::Hook)
-                        .decision_reason_hook_event("PreToolUse");
-                }
-                self.ask_host(&call, ask).await
-            }
+            Verdict::Ask(reason) => Ok(Hooked::Open(call, reason)),
         }
     }
 
@@ -97,7 +110,12 @@ impl Voice {
         }
         let options = &self.session.core.options;
         if !options.prompts && !options.lenient {
-            return Ok(self.deny_unasked(call, &ask).await);
+            let why = ask.decision_reason.value().cloned().unwrap_or_else(|| {
+                let name = &call.name;
+                let why = "but you haven't granted it yet.";
+                format!("Claude requested permissions to use {name}, {why}").into()
+            });
+            return Ok(self.deny_unasked(call, why, None).await);
         }
         let is_gone = self.session.core.with(|state| state.link.has_ended());
         // Without a way to ask, the call itself is the question: old hosts answer that.
@@ -112,10 +130,10 @@ impl Voice {
                 let content = line.content.value().and_then(|content| content.read().ok());
                 let mut output = ToolOutput::new(content.unwrap_or_else(|| Text::default().into()));
                 output.is_error = line.is_error.value().copied();
-                self.result_line(call, output, None).await;
+                self.result_line(call, output.clone(), None).await;
                 let mut replaced = self.allowed(call.clone(), None);
                 self.ledger().close(&call.id);
-                replaced.is_replaced = true;
+                replaced.replaced = Some(output);
                 Ok(replaced)
             }
             Outcome::Withdrawn => {
@@ -155,12 +173,12 @@ impl Voice {
         }
     }
 
-    fn allowed(&self, call: ToolCall, input: Option<RawObject>) -> ToolUse {
+    pub(crate) fn allowed(&self, call: ToolCall, input: Option<RawObject>) -> ToolUse {
         if self.is_main() {
             self.ledger().permit(&call.id);
         }
         let input = input.unwrap_or_else(|| call.input.clone());
-        ToolUse { call, input, updates: Vec::new(), refusal: None, is_replaced: false }
+        ToolUse { call, input, updates: Vec::new(), refusal: None, replaced: None }
     }
 
     /// The host says no, and that the turn ends.
@@ -180,12 +198,13 @@ impl Voice {
         self.result_line(call, output, Some(meta)).await;
     }
 
-    async fn deny_unasked(&self, call: &ToolCall, ask: &CanUseTool) -> ToolUse {
-        let why = ask.decision_reason.value().cloned().unwrap_or_else(|| {
-            let name = &call.name;
-            format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
-                .into()
-        });
+    /// Says no without asking anybody, and tells the host so.
+    pub(crate) async fn deny_unasked(
+        &self,
+        call: &ToolCall,
+        why: Text,
+        reason_type: Option<&str>,
+    ) -> ToolUse {
         let mut line = PermissionDenied::new()
             .tool_name(&call.name)
             .tool_use_id(call.id.clone())
@@ -193,8 +212,20 @@ impl Voice {
             .uuid(self.session.new_id())
             .session_id(self.session.id());
         line.agent_id = self.who.agent_id.clone().into();
+        line.decision_reason_type = reason_type.map(Text::from).into();
         self.session.core.say(System::from(Box::new(line))).await;
-        self.refuse(call, why, "config", None).await
+        self.refuse(call, why, "config", reason_type).await
+    }
+}
+
+/// A question that a hook wants to be asked.
+pub(crate) fn because(ask: CanUseTool, reason: Option<Text>) -> CanUseTool {
+    match reason {
+        Some(reason) => ask
+            .decision_reason(reason)
+            .decision_reason_type(DecisionReasonType::Hook)
+            .decision_reason_hook_event("PreToolUse"),
+        None => ask,
     }
 }
 

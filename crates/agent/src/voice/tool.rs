@@ -34,13 +34,14 @@ pub struct ToolUse {
     /// How the host wants the permissions to change.
     pub updates: Vec<PermissionUpdate>,
     pub(super) refusal: Option<Text>,
-    pub(super) is_replaced: bool,
+    /// What the host gave in place of the tool's result, if it did.
+    pub(crate) replaced: Option<ToolOutput>,
 }
 
 impl ToolUse {
     /// Whether it may run. If so, run it and tell [`tool_result`](Voice::tool_result).
     pub const fn is_allowed(&self) -> bool {
-        self.refusal.is_none() && !self.is_replaced
+        self.refusal.is_none() && self.replaced.is_none()
     }
 
     /// Whether it was refused. The host has been told the result already.
@@ -207,7 +208,7 @@ impl Voice {
     }
 
     /// Says that a call was refused, and keeps account of it.
-    pub(super) async fn refuse(
+    pub(crate) async fn refuse(
         &self,
         call: &ToolCall,
         message: impl Into<Text> + Send,
@@ -229,7 +230,7 @@ impl Voice {
             input: call.input.clone(),
             updates: Vec::new(),
             refusal: Some(message),
-            is_replaced: false,
+            replaced: None,
         }
     }
 

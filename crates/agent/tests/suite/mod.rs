@@ -1,5 +1,6 @@
 mod commands;
 mod driving;
+mod embedded;
 mod faults;
 mod files;
 mod hooks;

@@ -1,0 +1,381 @@
+"""The official Python SDK, unmodified, drives `duologue agent`.
+
+Usage: drive.py PATH_TO_DUOLOGUE
+
+Needs the package claude-agent-sdk. Uses no network and no model: every conversation plays a scenario, or is carried out by
+the agent's offline model. Prints one line for each thing that holds; exits 1 at the first that does not.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    HookMatcher,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    TextBlock,
+    ToolUseBlock,
+    create_sdk_mcp_server,
+    query,
+    tool,
+)
+
+ROOT = Path(tempfile.mkdtemp(prefix="duologue-sdk-"))
+CONFIG = ROOT / "config"
+CLAUDE = ROOT / "bin" / "claude"
+
+
+def folder(name):
+    path = ROOT / name
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def options(name, scenario=None, **more):
+    cwd = folder(name)
+    env = {"CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
+    if scenario is not None:
+        path = cwd / "scenario.json"
+        path.write_text(json.dumps(scenario))
+        env["DUOLOGUE_SCENARIO"] = str(path)
+    return ClaudeAgentOptions(cli_path=str(CLAUDE), cwd=str(cwd), env=env, setting_sources=[], **more)
+
+
+def replies(*says):
+    return {"replies": [{"say": say} for say in says]}
+
+
+def bash(command):
+    return {"tool": "Bash", "input": {"command": command, "description": "Do it"}}
+
+
+async def ask(prompt, opts):
+    return [message async for message in query(prompt=prompt, options=opts)]
+
+
+def result_of(messages):
+    results = [message for message in messages if isinstance(message, ResultMessage)]
+    assert len(results) == 1, messages
+    return results[0]
+
+
+def texts(messages):
+    return [
+        block.text
+        for message in messages
+        if isinstance(message, AssistantMessage)
+        for block in message.content
+        if isinstance(block, TextBlock)
+    ]
+
+
+async def one_shot():
+    messages = await ask("hi", options("one_shot", replies("Hello ✓ 世界")))
+    assert texts(messages) == ["Hello ✓ 世界"]
+    assert not result_of(messages).is_error
+
+
+async def offline():
+    (folder("offline") / "a.txt").write_text("alpha")
+    messages = await ask("read a.txt", options("offline"))
+    assert "alpha" in result_of(messages).result
+
+
+async def many_turns():
+    async with ClaudeSDKClient(options("many_turns", replies("one", "two"))) as client:
+        for expected in ("one", "two"):
+            await client.query("next")
+            messages = [message async for message in client.receive_response()]
+            assert result_of(messages).result == expected
+
+
+async def permissions():
+    asked = []
+
+    async def decide(name, tool_input, context):
+        asked.append((name, tool_input, context.suggestions))
+        if "no" in tool_input["command"]:
+            return PermissionResultDeny(message="not that")
+        return PermissionResultAllow(updated_input={**tool_input, "command": "touch changed"})
+
+    scenario = replies([bash("touch yes")], [bash("touch no")], "Done.")
+    async with ClaudeSDKClient(options("permissions", scenario, can_use_tool=decide)) as client:
+        await client.query("go")
+        messages = [message async for message in client.receive_response()]
+    here = folder("permissions")
+    assert (here / "changed").exists() and not (here / "yes").exists() and not (here / "no").exists()
+    assert len(asked) == 2 and asked[0][2], asked
+    assert len(result_of(messages).permission_denials) == 1
+
+
+async def rules():
+    scenario = replies([bash("touch yes")], "Done.")
+    await ask("go", options("rules", scenario, allowed_tools=["Bash(touch *)"]))
+    assert (folder("rules") / "yes").exists()
+
+
+async def suggestions():
+    asked = []
+
+    async def decide(name, tool_input, context):
+        asked.append(name)
+        return PermissionResultAllow(updated_permissions=context.suggestions)
+
+    scenario = replies([bash("touch a")], [bash("touch a")], "Done.")
+    async with ClaudeSDKClient(options("suggestions", scenario, can_use_tool=decide)) as client:
+        await client.query("go")
+        _ = [message async for message in client.receive_response()]
+    assert len(asked) == 1, asked
+
+
+async def questions():
+    question = {
+        "question": "Tabs?",
+        "header": "Tabs",
+        "options": [{"label": "Yes", "description": "y"}, {"label": "No", "description": "n"}],
+        "multiSelect": False,
+    }
+
+    async def decide(name, tool_input, context):
+        return PermissionResultAllow(updated_input={**tool_input, "answers": {"Tabs?": "Yes"}})
+
+    scenario = {
+        "replies": [
+            {"say": [{"tool": "AskUserQuestion", "input": {"questions": [question]}}]},
+            {"say": "Yes it is.", "when": {"tool_result": '"Tabs?"="Yes"'}},
+        ]
+    }
+    async with ClaudeSDKClient(options("questions", scenario, can_use_tool=decide)) as client:
+        await client.query("ask me")
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == "Yes it is."
+
+
+async def plan():
+    async def decide(name, tool_input, context):
+        assert name == "ExitPlanMode" and tool_input["plan"] == "1. Rest"
+        return PermissionResultAllow()
+
+    scenario = replies([{"tool": "ExitPlanMode", "input": {"plan": "1. Rest"}}], "Resting.")
+    opts = options("plan", scenario, can_use_tool=decide, permission_mode="plan")
+    async with ClaudeSDKClient(opts) as client:
+        await client.query("plan")
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == "Resting."
+    modes = [message.data.get("permissionMode") for message in messages if isinstance(message, SystemMessage)]
+    assert modes[0] == "plan" and "default" in modes, modes
+
+
+async def hooks():
+    seen = []
+
+    async def before(hook_input, tool_use_id, context):
+        seen.append(hook_input["hook_event_name"])
+        if "rm" in hook_input["tool_input"]["command"]:
+            decision = {"permissionDecision": "deny", "permissionDecisionReason": "no rm"}
+        else:
+            decision = {"permissionDecision": "allow"}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+
+    async def note(hook_input, tool_use_id, context):
+        seen.append(hook_input["hook_event_name"])
+        return {}
+
+    matchers = {
+        "PreToolUse": [HookMatcher(matcher="Bash", hooks=[before])],
+        "PostToolUse": [HookMatcher(hooks=[note])],
+        "UserPromptSubmit": [HookMatcher(hooks=[note])],
+        "Stop": [HookMatcher(hooks=[note])],
+    }
+    scenario = replies([bash("touch a")], [bash("rm a")], "Done.")
+    async with ClaudeSDKClient(options("hooks", scenario, hooks=matchers)) as client:
+        await client.query("go")
+        _ = [message async for message in client.receive_response()]
+    assert (folder("hooks") / "a").exists()
+    assert seen == ["UserPromptSubmit", "PreToolUse", "PostToolUse", "PreToolUse", "Stop"], seen
+
+
+async def sdk_mcp():
+    @tool("add", "Adds", {"a": int, "b": int})
+    async def add(args):
+        return {"content": [{"type": "text", "text": str(args["a"] + args["b"])}]}
+
+    server = create_sdk_mcp_server("calc", tools=[add])
+    scenario = {
+        "replies": [
+            {"say": [{"tool": "mcp__calc__add", "input": {"a": 2, "b": 40}}]},
+            {"say": "It is 42.", "when": {"tool_result": "42"}},
+        ]
+    }
+    opts = options("sdk_mcp", scenario, mcp_servers={"calc": server}, allowed_tools=["mcp__calc__add"])
+    async with ClaudeSDKClient(opts) as client:
+        await client.query("add")
+        messages = [message async for message in client.receive_response()]
+        status = await client.get_mcp_status()
+    assert result_of(messages).result == "It is 42."
+    assert "mcp__calc__add" in messages[0].data["tools"], messages[0]
+    assert status["mcpServers"][0]["status"] == "connected", status
+
+
+async def interrupt():
+    scenario = {"replies": [{"say": [bash("sleep 60")]}, {"say": "Still here."}]}
+    opts = options("interrupt", scenario, permission_mode="default", allowed_tools=["Bash"])
+    async with ClaudeSDKClient(opts) as client:
+        await client.query("sleep")
+        messages = []
+        async for message in client.receive_response():
+            messages.append(message)
+            if isinstance(message, AssistantMessage) and isinstance(message.content[0], ToolUseBlock):
+                await client.interrupt()
+        assert result_of(messages).subtype == "error_during_execution"
+        await client.query("again")
+        messages = [message async for message in client.receive_response()]
+        assert result_of(messages).result == "Still here."
+
+
+async def partial():
+    scenario = {"replies": [{"say": "Hello there, friend", "chunk": 4}]}
+    messages = await ask("hi", options("partial", scenario, include_partial_messages=True))
+    events = [message.event for message in messages if isinstance(message, StreamEvent)]
+    pieces = [event["delta"]["text"] for event in events if event["type"] == "content_block_delta"]
+    assert "".join(pieces) == "Hello there, friend" and len(pieces) > 1, pieces
+    assert events[0]["type"] == "message_start" and events[-1]["type"] == "message_stop"
+
+
+async def max_turns():
+    scenario = replies([bash("ls")], "unreached")
+    seen = []
+    try:
+        async for message in query(prompt="go", options=options("max_turns", scenario, max_turns=1)):
+            seen.append(message)
+    except Exception:  # The SDK also raises for an agent that exits with 1.
+        pass
+    assert result_of(seen).subtype == "error_max_turns"
+
+
+async def structured():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    scenario = replies([{"tool": "StructuredOutput", "input": {"n": 3}}])
+    opts = options("structured", scenario, output_format={"type": "json_schema", "schema": schema})
+    messages = await ask("count", opts)
+    assert result_of(messages).structured_output == {"n": 3}
+
+
+async def resume_and_fork():
+    first = result_of(await ask("remember blue", options("resume", replies("Noted."))))
+    knows = {"replies": [{"say": "Blue.", "when": {"history": "remember blue"}, "times": 3}]}
+    again = result_of(await ask("which?", options("resume", knows, resume=first.session_id)))
+    assert again.result == "Blue." and again.session_id == first.session_id
+    fork = result_of(await ask("which?", options("resume", knows, resume=first.session_id, fork_session=True)))
+    assert fork.result == "Blue." and fork.session_id != first.session_id
+    newest = result_of(await ask("which?", options("resume", knows, continue_conversation=True)))
+    assert newest.session_id == fork.session_id
+
+
+async def set_model_and_mode():
+    async with ClaudeSDKClient(options("set_model", replies("one", "two"))) as client:
+        await client.query("go")
+        _ = [message async for message in client.receive_response()]
+        await client.set_model("claude-haiku-4-5")
+        await client.set_permission_mode("acceptEdits")
+        await client.query("go")
+        messages = [message async for message in client.receive_response()]
+        usage = await client.get_context_usage()
+    inits = [m.data for m in messages if isinstance(m, SystemMessage) and m.subtype == "init"]
+    assert inits[0]["model"] == "claude-haiku-4-5" and inits[0]["permissionMode"] == "acceptEdits"
+    assert usage["totalTokens"] > 0
+
+
+async def subagents():
+    delegate = {"tool": "Agent", "input": {"description": "Look", "prompt": "look around", "subagent_type": "general-purpose"}}
+    scenario = {
+        "replies": [
+            {"say": [delegate]},
+            {"agent": "sub", "say": [bash("ls")]},
+            {"agent": "sub", "say": "All fine."},
+            {"say": "It says fine.", "when": {"tool_result": "All fine."}},
+        ]
+    }
+    messages = await ask("delegate", options("subagents", scenario))
+    assert result_of(messages).result == "It says fine."
+    parents = {m.parent_tool_use_id for m in messages if isinstance(m, AssistantMessage)}
+    assert len(parents) == 2, parents
+
+
+async def api_error():
+    scenario = {"replies": [{"error": {"status": 400, "message": "bad thing"}}]}
+    seen = []
+    try:
+        async for message in query(prompt="go", options=options("api_error", scenario)):
+            seen.append(message)
+    except Exception:  # The SDK also raises for an agent that exits with 1.
+        pass
+    result = result_of(seen)
+    assert result.is_error and "bad thing" in result.result
+
+
+async def server_info():
+    async with ClaudeSDKClient(options("server_info", replies("x"))) as client:
+        info = await client.get_server_info()
+    assert any(command["name"] == "compact" for command in info["commands"])
+
+
+async def large_result():
+    scenario = {"replies": [{"say": {"text": "0123456789", "repeat": 100000}}]}
+    messages = await ask("go", options("large", scenario))
+    assert len(result_of(messages).result) == 1_000_000
+
+
+async def slash_commands():
+    async with ClaudeSDKClient(options("slash", replies("one", "two"))) as client:
+        await client.query("go")
+        first = result_of([message async for message in client.receive_response()])
+        await client.query("/cost")
+        cost = result_of([message async for message in client.receive_response()])
+        assert "Total cost" in cost.result and cost.num_turns == 0
+        await client.query("/compact")
+        compact = [message async for message in client.receive_response()]
+        assert any(getattr(m, "subtype", "") == "compact_boundary" for m in compact), compact
+        await client.query("/clear")
+        _ = [message async for message in client.receive_response()]
+        await client.query("go")
+        last = result_of([message async for message in client.receive_response()])
+        assert last.result == "two" and last.session_id != first.session_id
+
+
+async def main():
+    duologue = Path(sys.argv[1]).resolve()
+    subprocess.run([duologue, "agent", "--install", str(CLAUDE.parent)], check=True, stdout=subprocess.DEVNULL)
+    wanted = sys.argv[2:]
+    things = [
+        one_shot, offline, many_turns, permissions, rules, suggestions, questions, plan, hooks, sdk_mcp, interrupt, partial,
+        max_turns, structured, resume_and_fork, set_model_and_mode, subagents, api_error, server_info, large_result,
+        slash_commands,
+    ]
+    failed = 0
+    for thing in things:
+        if wanted and thing.__name__ not in wanted:
+            continue
+        try:
+            await asyncio.wait_for(thing(), 60)
+            print(f"ok      {thing.__name__}")
+        except Exception as error:
+            failed += 1
+            print(f"FAILED  {thing.__name__}: {type(error).__name__} {error}"[:2000])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    os.environ.pop("CLAUDECODE", None)
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,229 @@
+//! One answer of the model, from the request to the last of its lines.
+
+use std::time::Instant;
+
+use duologue_model::{Event, Folded, Model as _, ModelError, Part, Purpose, Request};
+use duologue_protocol::content::ContentBlock;
+use duologue_protocol::message::{StopReason, Usage};
+use duologue_protocol::system::System;
+use duologue_protocol::{RawObject, Text, Wire as _};
+use serde_json::{Value, json};
+
+use super::failure;
+use super::thinker::Thinker;
+use crate::agent::TurnError;
+use crate::voice::ToolCall;
+
+/// What a model is told whose answer broke off.
+const CUT: &str = "Your response above was cut off mid-stream. Resume directly from where it stops — \
+    no apology, no recap. If none of it survived, answer the request from the start.";
+
+/// How often an answer may break off in a turn.
+const MOST_CUTS: u32 = 3;
+
+const MAX_TOKENS: u64 = 32_000;
+
+impl Thinker {
+    /// Asks the model, and says what it says. What it wants done is given back.
+    pub(super) async fn answer(&self) -> Result<Vec<ToolCall>, TurnError> {
+        let mut cuts = 0;
+        loop {
+            let request = self.request()?;
+            let model = request.model().to_owned();
+            let mut hearing = Hearing::default();
+            match self.hear(request, &mut hearing).await {
+                Ok(()) if hearing.is_empty() => continue,
+                Ok(()) => return self.end(hearing, &model).await,
+                Err(Failed::Turn(error)) => {
+                    self.keep_partial(&hearing);
+                    return Err(error);
+                }
+                Err(Failed::Model(error)) => {
+                    let broke_off = hearing.has_content && error.is_passing();
+                    if !broke_off || cuts == MOST_CUTS {
+                        return Err(TurnError::Api(Box::new(failure::told(&error, &model))));
+                    }
+                    cuts += 1;
+                    for line in self.voice.abort() {
+                        self.voice.session().say_line(line).await;
+                    }
+                    if !hearing.calls.is_empty() {
+                        return Ok(hearing.calls);
+                    }
+                    self.voice.synthetic_user(CUT).await?;
+                    self.conversation.note(CUT);
+                }
+            }
+        }
+    }
+
+    fn request(&self) -> Result<Request, TurnError> {
+        let persona = self.shared.persona().clone();
+        let (system, only, model) = match &self.kind {
+            None => (persona.main(), None, None),
+            Some(kind) => (persona.sub(kind), persona.tools(kind), persona.model(kind)),
+        };
+        // A sub-agent has no sub-agents and asks no person.
+        let may = |name: &str| match (&self.kind, &only) {
+            (None, _) => true,
+            (Some(_), Some(only)) => only.iter().any(|tool| tool == name),
+            (Some(_), None) => !matches!(
+                name,
+                "Agent" | "AskUserQuestion" | "ExitPlanMode" | "EnterPlanMode" | "StructuredOutput"
+            ),
+        };
+        let model = model.map_or_else(
+            || self.voice.session().model().as_str().to_owned(),
+            |name| super::choose::full_name(&name),
+        );
+        let mut body = json!({
+            "model": model,
+            "max_tokens": MAX_TOKENS,
+            "messages": self.conversation.messages(),
+            "tools": self.shared.definitions(Some(&may)),
+            "stream": true,
+        });
+        if !system.is_empty() {
+            body["system"] = Value::from(system);
+        }
+        let request = Request::new(body).map_err(TurnError::failed)?;
+        Ok(match &self.kind {
+            None => request.with_purpose(Purpose::Main),
+            Some(kind) => request.with_purpose(Purpose::Sub).with_agent(kind),
+        })
+    }
+
+    async fn hear(&self, request: Request, hearing: &mut Hearing) -> Result<(), Failed> {
+        let mut answer = self.shared.model.ask(request);
+        loop {
+            let part = tokio::select! {
+                biased;
+                () = self.voice.interrupted() => return Err(Failed::Turn(TurnError::Interrupted)),
+                part = answer.next() => part,
+            };
+            match part {
+                None => return Ok(()),
+                Some(Err(error)) => return Err(Failed::Model(error)),
+                Some(Ok(Part::Event(event))) => self.event(&event, hearing).await?,
+                Some(Ok(Part::Line(line))) => self.voice.session().raw(&line).await,
+                Some(Ok(Part::Retry(retry))) => {
+                    *hearing = Hearing::default();
+                    let session = self.voice.session();
+                    let line =
+                        failure::retry(&retry).session_id(session.id()).uuid(session.new_id());
+                    session.say_line(System::from(Box::new(line))).await;
+                }
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    async fn event(&self, event: &Event, hearing: &mut Hearing) -> Result<(), TurnError> {
+        let finished = hearing.folded.add(event).cloned();
+        match &*event.name {
+            "message_start" => {
+                if let Some(id) = hearing.folded.id() {
+                    self.voice.name_message(id);
+                }
+            }
+            "content_block_start" => hearing.has_content = true,
+            "content_block_delta" => {
+                let json = event.json();
+                let delta = &json["delta"];
+                if let Some(piece) = delta["text"].as_str() {
+                    self.voice.delta(piece).await?;
+                } else if let Some(piece) = delta["thinking"].as_str() {
+                    self.voice.thinking_delta(piece).await?;
+                }
+            }
+            _ => {}
+        }
+        if let Some(block) = finished {
+            // Kept first: what the host has seen, the model has said.
+            self.conversation.block(&hearing.folded.message(), &block);
+            self.block(&block, hearing).await?;
+        }
+        Ok(())
+    }
+
+    async fn block(&self, block: &Value, hearing: &mut Hearing) -> Result<(), TurnError> {
+        let text = |name: &str| block[name].as_str().unwrap_or_default();
+        match text("type") {
+            "text" => self.voice.finish_block().await,
+            "tool_use" => {
+                let input = RawObject::of(&block["input"]).unwrap_or_default();
+                let call = self.voice.call_tool_as(text("id"), text("name"), input).await?;
+                hearing.calls.push(call);
+                Ok(())
+            }
+            _ => match ContentBlock::from_json(&block.to_string()) {
+                Ok(block) => self.voice.finish_block_as(block).await,
+                Err(_) => Ok(()),
+            },
+        }
+    }
+
+    async fn end(&self, hearing: Hearing, asked: &str) -> Result<Vec<ToolCall>, TurnError> {
+        let folded = &hearing.folded;
+        let model = folded.model().unwrap_or(asked);
+        let usage = Usage::from_json(&folded.message()["usage"].to_string()).unwrap_or_default();
+        let (cost, is_unpriced) = self.shared.cost(model, &folded.tokens());
+        let millis = u64::try_from(hearing.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.voice.used(&Text::from(model), &usage, cost, millis);
+        let reason = folded.stop_reason().unwrap_or("end_turn");
+        self.voice.end_message(StopReason::from(reason)).await?;
+        if is_unpriced {
+            self.warn(&format!("The price of {model} is not known: its cost counts as 0.")).await;
+        }
+        Ok(hearing.calls)
+    }
+
+    /// A text that was stopped half way is what the model has said.
+    fn keep_partial(&self, hearing: &Hearing) {
+        let done: String =
+            hearing.folded.content().iter().filter_map(|block| block["text"].as_str()).collect();
+        let all = hearing.folded.text();
+        if let Some(rest) = all.strip_prefix(&done).filter(|rest| !rest.is_empty()) {
+            let block = json!({ "type": "text", "text": rest });
+            self.conversation.block(&hearing.folded.message(), &block);
+        }
+    }
+}
+
+/// What was heard of an answer.
+struct Hearing {
+    folded: Folded,
+    calls: Vec<ToolCall>,
+    has_content: bool,
+    started: Instant,
+}
+
+impl Hearing {
+    /// Nothing was said: the reply of a script was only lines.
+    fn is_empty(&self) -> bool {
+        self.folded.id().is_none() && !self.has_content
+    }
+}
+
+impl Default for Hearing {
+    fn default() -> Self {
+        Self {
+            folded: Folded::new(),
+            calls: Vec::new(),
+            has_content: false,
+            started: Instant::now(),
+        }
+    }
+}
+
+/// Why an answer did not come to its end.
+enum Failed {
+    Turn(TurnError),
+    Model(ModelError),
+}
+
+impl From<TurnError> for Failed {
+    fn from(error: TurnError) -> Self {
+        Self::Turn(error)
+    }
+}

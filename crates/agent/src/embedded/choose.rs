@@ -1,0 +1,61 @@
+//! Which model answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use duologue_model::{MessagesModel, Model, OfflineModel, Retrying, Scenario, ScriptedModel};
+
+/// The model of the CLI whose forms are spoken here.
+const DEFAULT: &str = "claude-opus-5-5";
+
+/// A model, and the name by which it is asked if nobody says another.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    pub(super) model: Arc<dyn Model>,
+    pub(super) name: String,
+    /// Where the key comes from, as `init` tells it.
+    pub(super) key_source: &'static str,
+}
+
+/// Chooses: a scenario, else a Messages API if there is a key for one, else nobody.
+pub(super) fn choose(
+    scenario: Option<&str>,
+    folder: &Path,
+    var: impl Fn(&str) -> Option<String>,
+) -> Result<Chosen, String> {
+    let set = |name: &str| var(name).filter(|value| !value.trim().is_empty());
+    let named = set("ANTHROPIC_MODEL").map(|name| full_name(&name));
+    let named = named.unwrap_or_else(|| DEFAULT.to_owned());
+    if let Some(path) = scenario.map(str::to_owned).or_else(|| set("DUOLOGUE_SCENARIO")) {
+        let scenario = Scenario::read(&path).map_err(|error| format!("{path}: {error}"))?;
+        // A conversation that goes on must not see the same ids again.
+        let word = uuid::Uuid::new_v4().simple().to_string();
+        let word = word.get(..8).unwrap_or_default().to_owned();
+        let name = scenario.model.clone().unwrap_or(named);
+        let script = ScriptedModel::new(scenario).map_err(|error| format!("{path}: {error}"))?;
+        let model = Retrying::new(script.ids(word)).from_vars(var);
+        return Ok(Chosen { model: Arc::new(model), name, key_source: "none" });
+    }
+    let has_token = set("ANTHROPIC_AUTH_TOKEN").is_some();
+    let has_key = set("ANTHROPIC_API_KEY").is_some();
+    if has_key || has_token || set("ANTHROPIC_BASE_URL").is_some() {
+        let model = MessagesModel::from_env().map_err(|error| error.to_string())?;
+        let model = Retrying::new(model).from_vars(var);
+        let key_source = if has_key { "ANTHROPIC_API_KEY" } else { "none" };
+        return Ok(Chosen { model: Arc::new(model), name: named, key_source });
+    }
+    let model = OfflineModel::new().folder(folder.to_string_lossy());
+    Ok(Chosen { model: Arc::new(model), name: OfflineModel::NAME.to_owned(), key_source: "none" })
+}
+
+/// The name of a model, for an alias as people type it.
+pub(super) fn full_name(name: &str) -> String {
+    let (variable, usual) = match name {
+        "default" => ("ANTHROPIC_MODEL", DEFAULT),
+        "opus" => ("ANTHROPIC_DEFAULT_OPUS_MODEL", DEFAULT),
+        "sonnet" => ("ANTHROPIC_DEFAULT_SONNET_MODEL", "claude-sonnet-4-5"),
+        "haiku" => ("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-4-5"),
+        other => return other.to_owned(),
+    };
+    std::env::var(variable).unwrap_or_else(|_| usual.to_owned())
+}

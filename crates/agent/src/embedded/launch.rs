@@ -1,0 +1,189 @@
+//! [`run`]: the embedded agent as a process, from its command line to its exit code.
+
+mod input;
+mod parse;
+mod print;
+
+use std::io::Write as _;
+
+use super::choose::{Chosen, choose};
+use super::conversation::Conversation;
+use super::setup::{Setup, Start};
+use super::{Embedded, flags::Flags};
+use crate::options::VERSION;
+use crate::serve::{Exit, serve_process, stdin};
+use crate::sessions::Sessions;
+use parse::{Format, Invocation};
+
+const HELP: &str = "\
+Usage: duologue agent [flags] [prompt]
+
+A drop-in for `claude -p` and for its stream-json mode, with real tools behind real permissions. It takes the flags
+of Claude Code; those that mean nothing here are passed over. What answers is a scenario (--scenario FILE or
+DUOLOGUE_SCENARIO), else a Messages API (ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL), else no
+model at all: then a few plain requests are understood, such as \"read README.md\" or \"run ls\".
+
+Its own flags:
+  --scenario FILE   what the model says, from a file
+  --fault FAULT     something goes wrong on purpose: die@3, hang@3, garbage@3, split, delay=10, flood=1000,
+                    stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT)
+  --lenient         every input form of the oldest descriptions works       (or DUOLOGUE_LENIENT)
+  --dialect seeds   speaks in the forms of the oldest descriptions
+  --install DIR     writes an executable named claude there that is this agent
+";
+
+/// Why an agent does not start: what is said on stderr, and what else on stdout.
+#[derive(Debug, PartialEq, Eq)]
+struct Refused {
+    message: String,
+    /// A result in place of a conversation.
+    result: Option<String>,
+}
+
+impl<T: Into<String>> From<T> for Refused {
+    fn from(message: T) -> Self {
+        Self { message: message.into(), result: None }
+    }
+}
+
+/// Runs the embedded agent with this command line, on stdin and stdout.
+///
+/// It behaves as `claude` does: `-v` tells the version, an unknown flag is an error, and so is a session id that is in
+/// use. What comes back is the exit code.
+pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
+    match start(args).await {
+        Ok(exit) => {
+            if let Some(message) = exit.message {
+                complain(&message);
+            }
+            exit.code
+        }
+        Err(refused) => {
+            if let Some(result) = refused.result {
+                say(&format!("{result}\n"));
+            }
+            complain(&refused.message);
+            1
+        }
+    }
+}
+
+async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> {
+    let flags = Flags::parse(args)?;
+    let well = Exit { code: 0, message: None };
+    if flags.has("--version") {
+        say(&format!("{VERSION} (Claude Code)\n"));
+        return Ok(well);
+    }
+    if flags.has("--help") {
+        say(HELP);
+        return Ok(well);
+    }
+    let var = |name: &str| std::env::var(name).ok();
+    let mut invocation = Invocation::new(&flags, var)?;
+    let setup = &mut invocation.setup;
+    let Chosen { model, name, key_source } = choose(flags.value("--scenario"), &setup.cwd, var)?;
+    setup.options.info.model = name.into();
+    setup.options.info.api_key_source = key_source.into();
+    let conversation = open(setup)?;
+    if let Some(notice) = model.notice() {
+        complain(&notice);
+    }
+    let settings = super::shared::settings(setup);
+    for fault in &settings.faults {
+        complain(&format!("Settings are passed over: {fault}"));
+    }
+    let mut agent = Embedded::with_conversation(invocation.setup, model, conversation)?;
+    let options = agent.options();
+    let exit = match (invocation.input, invocation.output) {
+        (Format::StreamJson, _) => {
+            serve_process(&mut agent, stdin(), tokio::io::stdout(), options).await
+        }
+        (_, output) => {
+            let line = input::prompt_line(&invocation.prompt)?;
+            print::one(&mut agent, line, output, invocation.is_verbose, options).await
+        }
+    };
+    agent.end().await;
+    Ok(exit)
+}
+
+/// Opens the conversation that the setup names.
+fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
+    let sessions = Sessions::new(&setup.config, &setup.cwd);
+    let given = setup.options.info.session_id.as_ref().map(|id| id.as_str().to_owned());
+    if let Some(id) = &given {
+        if sessions.path(id).is_none() {
+            return Err("Error: Invalid session ID. Must be a valid UUID.".into());
+        }
+        if sessions.exists(id) {
+            return Err(format!("Error: Session ID {id} is already in use.").into());
+        }
+    }
+    let new_id = || given.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let (old, fork) = match &setup.start {
+        Start::New => (None, false),
+        Start::Newest { fork } => {
+            let newest = sessions.newest().ok_or("No conversation found to continue")?;
+            (Some(newest), *fork)
+        }
+        Start::Old { id, fork } => (Some(id.clone()), *fork),
+    };
+    let (id, conversation) = match old {
+        None => {
+            let (id, conversation) = (new_id(), Conversation::default());
+            if setup.persists {
+                conversation.keep_in(sessions.clone(), &id);
+            }
+            (id, conversation)
+        }
+        Some(old) => {
+            let resumed = sessions.resume(&old).map_err(|_| unknown(&sessions, &old))?;
+            let conversation = Conversation::new(resumed.messages());
+            let id = if fork { new_id() } else { old };
+            if setup.persists {
+                let writer = match fork {
+                    true => sessions.fork(&resumed, &id),
+                    false => sessions.append_to(&id, &resumed),
+                };
+                conversation.keep_on(writer.map_err(|error| format!("Error: {error}"))?);
+            }
+            (id, conversation)
+        }
+    };
+    let path = sessions.path(&id).unwrap_or_default();
+    setup.options.info.transcript_path = path.to_string_lossy().into_owned().into();
+    setup.options.info.session_id = Some(id.into());
+    Ok(conversation)
+}
+
+/// There is no such conversation. The CLI says so twice.
+fn unknown(sessions: &Sessions, id: &str) -> Refused {
+    let message = if sessions.path(id).is_some() {
+        format!("No conversation found with session ID: {id}")
+    } else {
+        format!(
+            "Error: --resume requires a valid session ID or session title when used with --print. \
+             Usage: claude -p --resume <session-id|title>. Provided value \"{id}\" is not a UUID \
+             and does not match any session title."
+        )
+    };
+    let result = serde_json::json!({
+        "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
+        "is_error": true, "num_turns": 0, "stop_reason": null,
+        "session_id": uuid::Uuid::new_v4().to_string(), "total_cost_usd": 0,
+        "usage": { "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0 },
+        "modelUsage": {}, "permission_denials": [], "uuid": uuid::Uuid::new_v4().to_string(),
+        "errors": [message],
+    });
+    Refused { message, result: Some(result.to_string()) }
+}
+
+/// Nobody is there to be told, if this fails.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn complain(message: &str) {
+    let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
+}

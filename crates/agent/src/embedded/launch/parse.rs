@@ -1,0 +1,220 @@
+//! What the flags say.
+
+use std::path::{Path, PathBuf};
+
+use duologue_protocol::permission::PermissionMode;
+use serde_json::{Map, Value};
+
+use super::Refused;
+use crate::embedded::flags::Flags;
+use crate::embedded::setup::{Setup, Start};
+use crate::options::{Dialect, Options};
+use crate::path;
+use crate::settings::SettingSource;
+
+/// How something is said on stdin or stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    StreamJson,
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub(super) struct Invocation {
+    pub(super) setup: Setup,
+    pub(super) input: Format,
+    pub(super) output: Format,
+    pub(super) is_verbose: bool,
+    pub(super) prompt: String,
+}
+
+impl Invocation {
+    pub(super) fn new(
+        flags: &Flags,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Refused> {
+        let input = format("--input-format", flags.value("--input-format"))?;
+        let output = format("--output-format", flags.value("--output-format"))?;
+        let is_verbose = flags.has("--verbose");
+        if output == Format::StreamJson && !is_verbose {
+            return Err(
+                "Error: When using --print, --output-format=stream-json requires --verbose".into(),
+            );
+        }
+        if input == Format::StreamJson && output != Format::StreamJson {
+            return Err(
+                "Error: --input-format=stream-json requires output-format=stream-json.".into()
+            );
+        }
+        let setup = setup(flags, &var)?;
+        Ok(Self { setup, input, output, is_verbose, prompt: flags.rest.join(" ") })
+    }
+}
+
+fn format(flag: &str, value: Option<&str>) -> Result<Format, Refused> {
+    match value {
+        None | Some("text") => Ok(Format::Text),
+        Some("stream-json") => Ok(Format::StreamJson),
+        Some("json") if flag == "--output-format" => Ok(Format::Json),
+        Some(other) => Err(format!("error: option '{flag} <format>' argument '{other}' is invalid. Allowed choices are text, json, stream-json.").into()),
+    }
+}
+
+fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, Refused> {
+    let cwd = std::env::current_dir().map_err(|error| format!("Error: {error}"))?;
+    let mut setup = Setup::new(&cwd);
+    setup.options = options(flags)?;
+    setup.config = config(&cwd, var);
+    setup.persists = !flags.has("--no-session-persistence");
+    setup.model = flags.value("--model").map(str::to_owned);
+    setup.mode = mode(flags)?;
+    if setup.mode == Some(PermissionMode::BypassPermissions) {
+        setup.options.may_bypass = true;
+        if is_root() && var("IS_SANDBOX").as_deref() != Some("1") {
+            return Err("--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons".into());
+        }
+    }
+    let lists = |name| flags.values(name).map(str::to_owned).collect::<Vec<_>>();
+    setup.allowed = lists("--allowedTools");
+    setup.disallowed = lists("--disallowedTools");
+    setup.tools = tools(flags);
+    setup.directories = flags.values("--add-dir").map(PathBuf::from).collect();
+    setup.max_turns = number(flags, "--max-turns")?;
+    setup.max_budget_usd = number(flags, "--max-budget-usd")?;
+    setup.json_schema =
+        flags.value("--json-schema").map(|text| json("--json-schema", text)).transpose()?;
+    setup.system_prompt = text(flags, "--system-prompt", "--system-prompt-file")?;
+    setup.append_system_prompt =
+        text(flags, "--append-system-prompt", "--append-system-prompt-file")?;
+    if let Some(agents) = flags.value("--agents") {
+        setup.agents = object(json("--agents", agents)?);
+    }
+    for config in flags.values("--mcp-config") {
+        let mut config = match config.trim_start().starts_with('{') {
+            true => json("--mcp-config", config)?,
+            false => json("--mcp-config", &read(Path::new(config))?)?,
+        };
+        setup.servers.extend(object(config["mcpServers"].take()));
+    }
+    for (name, server) in &setup.servers {
+        if server["type"] == "sdk" {
+            setup.options.host_servers.push(name.as_str().into());
+        }
+    }
+    setup.settings = flags.value("--settings").map(str::to_owned);
+    setup.sources = match flags.value("--setting-sources") {
+        None => SettingSource::ALL.to_vec(),
+        Some(list) => SettingSource::parse_list(list).map_err(|name| {
+            format!("Error processing --setting-sources: Invalid setting source: {name}. Valid options are: user, project, local")
+        })?,
+    };
+    let fork = flags.has("--fork-session");
+    setup.start = match flags.value("--resume") {
+        Some(id) => Start::Old { id: id.to_owned(), fork },
+        None if flags.has("--continue") || flags.has("--resume") => Start::Newest { fork },
+        None => Start::New,
+    };
+    if setup.options.info.session_id.is_some() && setup.start != Start::New && !fork {
+        return Err("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.".into());
+    }
+    setup.hook_events = flags.has("--include-hook-events");
+    Ok(setup)
+}
+
+fn options(flags: &Flags) -> Result<Options, Refused> {
+    let prompts = flags.value("--permission-prompt-tool") == Some("stdio")
+        && flags.value("--permission-prompts") != Some("none");
+    let mut options = Options::new()
+        .prompts(prompts)
+        .partial(flags.has("--include-partial-messages"))
+        .replay(flags.has("--replay-user-messages"))
+        .forward_subagent_text(flags.has("--forward-subagent-text"))
+        .may_bypass(
+            flags.has("--dangerously-skip-permissions")
+                || flags.has("--allow-dangerously-skip-permissions"),
+        )
+        .lenient(flags.has("--lenient"))
+        .dialect(match flags.value("--dialect") {
+            None | Some("today") => Dialect::Today,
+            Some("seeds") => Dialect::Seeds,
+            Some("seeds-system-result") => Dialect::SeedsSystemResult,
+            Some(other) => return Err(format!("error: unknown dialect '{other}'").into()),
+        });
+    if let Some(fault) = flags.value("--fault") {
+        options = options.fault(fault.parse().map_err(|error| format!("error: {error}"))?);
+    }
+    if let Some(id) = flags.value("--session-id") {
+        options = options.session_id(id);
+    }
+    Ok(options.with_environment())
+}
+
+/// Where conversations and the user's settings lie: where the CLI has them only if it is told so.
+fn config(cwd: &Path, var: &impl Fn(&str) -> Option<String>) -> PathBuf {
+    let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = || Some(path::home()?.join(".local/share"));
+    set("CLAUDE_CONFIG_DIR")
+        .or_else(|| Some(set("XDG_DATA_HOME").or_else(data)?.join("duologue")))
+        .unwrap_or_else(|| cwd.join(".duologue"))
+}
+
+fn mode(flags: &Flags) -> Result<Option<PermissionMode>, Refused> {
+    if flags.has("--dangerously-skip-permissions") {
+        return Ok(Some(PermissionMode::BypassPermissions));
+    }
+    let Some(name) = flags.value("--permission-mode") else { return Ok(None) };
+    match PermissionMode::from(name) {
+        PermissionMode::Manual => Ok(Some(PermissionMode::Default)),
+        // Nobody here could judge.
+        PermissionMode::Auto => Ok(Some(PermissionMode::Default)),
+        mode if mode.is_known() => Ok(Some(mode)),
+        _ => Err(format!("error: option '--permission-mode <mode>' argument '{name}' is invalid. Allowed choices are acceptEdits, auto, bypassPermissions, manual, dontAsk, plan.").into()),
+    }
+}
+
+fn tools(flags: &Flags) -> Option<Vec<String>> {
+    if !flags.has("--tools") {
+        return None;
+    }
+    let names = flags.values("--tools").flat_map(|list| list.split([',', ' ']));
+    let names: Vec<String> =
+        names.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    (names != ["default"]).then_some(names)
+}
+
+fn number<T: std::str::FromStr>(flags: &Flags, name: &str) -> Result<Option<T>, Refused> {
+    let Some(text) = flags.value(name) else { return Ok(None) };
+    let wrong = |_| format!("error: option '{name} <n>' argument '{text}' is invalid.").into();
+    text.parse().map(Some).map_err(wrong)
+}
+
+fn text(flags: &Flags, inline: &str, file: &str) -> Result<Option<String>, Refused> {
+    match (flags.value(inline), flags.value(file)) {
+        (Some(text), _) => Ok(Some(text.to_owned())),
+        (None, Some(file)) => read(Path::new(file)).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Refused> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("Error: {}: {error}", path.display()).into())
+}
+
+fn json(flag: &str, text: &str) -> Result<Value, Refused> {
+    serde_json::from_str(text)
+        .map_err(|error| format!("Error: {flag} is not valid JSON: {error}").into())
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,116 @@
+//! [`Setup`]: how an embedded agent is to be.
+
+use std::path::PathBuf;
+
+use duologue_protocol::permission::PermissionMode;
+use serde_json::{Map, Value};
+
+use crate::Options;
+use crate::settings::SettingSource;
+
+/// How an embedded agent is to be: what its flags say, as data.
+///
+/// ```
+/// use duologue_agent::embedded::Setup;
+///
+/// let mut setup = Setup::new(".");
+/// setup.allowed = vec!["Bash(git *)".to_owned()];
+/// setup.max_turns = Some(8);
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Setup {
+    /// How it is served.
+    pub options: Options,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// Where conversations and the user's settings lie.
+    pub config: PathBuf,
+    /// Whether conversations are kept there.
+    pub persists: bool,
+    /// The model that is asked for.
+    pub model: Option<String>,
+    /// The permission mode to begin in.
+    pub mode: Option<PermissionMode>,
+    /// What needs no permission, as rules.
+    pub allowed: Vec<String>,
+    /// What is never allowed, as rules.
+    pub disallowed: Vec<String>,
+    /// The tools that there are; all, if nothing is said.
+    pub tools: Option<Vec<String>>,
+    /// Further directories.
+    pub directories: Vec<PathBuf>,
+    /// How often the model may be asked in a turn.
+    pub max_turns: Option<u64>,
+    /// How many dollars may be spent.
+    pub max_budget_usd: Option<f64>,
+    /// The shape that answers have.
+    pub json_schema: Option<Value>,
+    /// Instead of the agent's own system prompt.
+    pub system_prompt: Option<String>,
+    /// After the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// Kinds of sub-agent, by name.
+    pub agents: Map<String, Value>,
+    /// MCP servers, by name.
+    pub servers: Map<String, Value>,
+    /// Further settings: a file, or JSON itself.
+    pub settings: Option<String>,
+    /// The settings files that count.
+    pub sources: Vec<SettingSource>,
+    /// Which conversation it is.
+    pub start: Start,
+    /// Whether the host hears of command hooks.
+    pub hook_events: bool,
+}
+
+/// Which conversation it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Start {
+    /// A new one.
+    #[default]
+    New,
+    /// The newest of this directory, if there is one.
+    Newest {
+        /// A copy of it.
+        fork: bool,
+    },
+    /// The one of this id.
+    Old {
+        /// Its id.
+        id: String,
+        /// A copy of it.
+        fork: bool,
+    },
+}
+
+impl Setup {
+    /// An agent that works in this directory, asks its host, and keeps nothing on disk.
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
+        let cwd = cwd.into();
+        Self {
+            options: Options::new(),
+            config: cwd.join(".duologue"),
+            cwd,
+            persists: false,
+            model: None,
+            mode: None,
+            allowed: Vec::new(),
+            disallowed: Vec::new(),
+            tools: None,
+            directories: Vec::new(),
+            max_turns: None,
+            max_budget_usd: None,
+            json_schema: None,
+            system_prompt: None,
+            append_system_prompt: None,
+            agents: Map::new(),
+            servers: Map::new(),
+            settings: None,
+            sources: Vec::new(),
+            start: Start::New,
+            hook_events: false,
+        }
+    }
+}

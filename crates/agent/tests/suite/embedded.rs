@@ -1,0 +1,312 @@
+//! The embedded agent, driven line by line and by our own host.
+
+use duologue_agent::embedded::{Embedded, Setup};
+use duologue_model::{Block, OfflineModel, Reply, Retrying, Scenario, ScriptedModel};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::driving::{Host, drive, outline};
+
+/// A folder, and an agent in it that plays this scenario.
+fn plays(scenario: Scenario, change: impl FnOnce(&mut Setup)) -> (TempDir, Host) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut setup = Setup::new(folder.path());
+    setup.model = Some("claude-opus-5-5".to_owned());
+    change(&mut setup);
+    let model = Retrying::new(ScriptedModel::new(scenario).unwrap());
+    let agent = Embedded::new(setup, model).unwrap();
+    let options = agent.options();
+    (folder, drive(agent, options))
+}
+
+fn bash(command: &str) -> Block {
+    Block::tool("Bash", json!({ "command": command, "description": "Do it" }))
+}
+
+/// Lines up to the result, answering each question of the host's with this.
+async fn turn(host: &mut Host, prompt: &str, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
+    host.prompt(prompt).await;
+    rest(host, answer).await
+}
+
+async fn rest(host: &mut Host, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
+    let mut lines = Vec::new();
+    loop {
+        let line = host.line().await.unwrap();
+        if line["type"] == "control_request" {
+            host.answer(&line, answer(&line["request"])).await;
+        }
+        let is_end = line["type"] == "result";
+        lines.push(line);
+        if is_end {
+            return lines;
+        }
+    }
+}
+
+fn allow(_: &Value) -> Value {
+    json!({ "behavior": "allow" })
+}
+
+#[tokio::test]
+async fn a_command_is_asked_run_and_told() {
+    let scenario = Scenario::new()
+        .reply(Reply::text("I make a file.").say(bash("touch seen.txt")))
+        .reply(Reply::text("Done."));
+    let (folder, mut host) = plays(scenario, |_| {});
+    let lines = turn(&mut host, "go", allow).await;
+    assert_eq!(
+        outline(&lines),
+        [
+            "system init",
+            "assistant I make a file.",
+            "assistant tool_use",
+            "asks can_use_tool",
+            "user tool_result",
+            "assistant Done.",
+            "result",
+        ]
+    );
+    assert!(folder.path().join("seen.txt").exists());
+    let asked = &lines[3]["request"];
+    assert_eq!(asked["permission_suggestions"][0]["type"], "addRules");
+    assert_eq!(asked["description"], "Do it");
+    assert_eq!(lines[4]["tool_use_result"]["stdout"], "");
+    let result = &lines[6];
+    assert_eq!((&result["result"], &result["num_turns"]), (&json!("Done."), &json!(2)));
+}
+
+#[tokio::test]
+async fn what_is_denied_does_not_happen_and_the_model_hears_why() {
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(bash("touch seen.txt")))
+        .reply(Reply::text("A pity.").when(duologue_model::When::tool_result("not here")));
+    let (folder, mut host) = plays(scenario, |_| {});
+    let deny = |_: &Value| json!({ "behavior": "deny", "message": "not here" });
+    let lines = turn(&mut host, "go", deny).await;
+    assert!(!folder.path().join("seen.txt").exists());
+    let result = lines.last().unwrap();
+    assert_eq!(result["result"], "A pity.");
+    assert_eq!(result["permission_denials"][0]["tool_name"], "Bash");
+}
+
+#[tokio::test]
+async fn reading_is_not_asked_and_offline_requests_are_carried_out() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.txt"), "hello").unwrap();
+    let model = OfflineModel::new().folder(folder.path().to_string_lossy());
+    let agent = Embedded::new(Setup::new(folder.path()), model).unwrap();
+    let options = agent.options();
+    let mut host = drive(agent, options);
+    let lines = turn(&mut host, "read a.txt", |_| panic!("nobody is asked")).await;
+    assert!(lines.last().unwrap()["result"].as_str().unwrap().contains("hello"));
+}
+
+#[tokio::test]
+async fn calls_that_are_safe_run_together_and_others_one_by_one() {
+    let outside = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        std::fs::write(outside.path().join(name), name).unwrap();
+    }
+    let read = |name: &str| Block::tool("Read", json!({ "file_path": outside.path().join(name) }));
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(read("a")).say(read("b")))
+        .reply(Reply::new().say(bash("touch one")).say(bash("touch two")))
+        .reply(Reply::text("Done."));
+    let (folder, mut host) = plays(scenario, |_| {});
+    host.prompt("go").await;
+    // Both reads are asked for before either is answered.
+    let mut asked = Vec::new();
+    while asked.len() < 2 {
+        let line = host.line().await.unwrap();
+        if line["type"] == "control_request" {
+            asked.push(line);
+        }
+    }
+    for ask in asked.iter().rev() {
+        host.answer(ask, json!({ "behavior": "allow" })).await;
+    }
+    let lines = rest(&mut host, allow).await;
+    let outline = outline(&lines);
+    let first = outline.iter().position(|line| line == "asks can_use_tool").unwrap();
+    assert_eq!(
+        outline[first..first + 4],
+        ["asks can_use_tool", "user tool_result", "asks can_use_tool", "user tool_result"]
+    );
+    assert!(folder.path().join("two").exists());
+}
+
+#[tokio::test]
+async fn an_interrupt_stops_a_command_and_the_conversation_goes_on() {
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(bash("touch begun; sleep 600")))
+        .reply(Reply::text("Still here.").when(duologue_model::When::history("interrupted")));
+    let (folder, mut host) = plays(scenario, |setup| setup.allowed = vec!["Bash".to_owned()]);
+    host.prompt("go").await;
+    while !folder.path().join("begun").exists() {
+        tokio::task::yield_now().await;
+    }
+    host.request("stop", json!({ "subtype": "interrupt" })).await;
+    let lines = rest(&mut host, allow).await;
+    let result = lines.last().unwrap();
+    assert_eq!(result["subtype"], "error_during_execution");
+    assert_eq!(result["terminal_reason"], "aborted_tools");
+    let lines = turn(&mut host, "again", allow).await;
+    assert_eq!(lines.last().unwrap()["result"], "Still here.");
+}
+
+#[tokio::test]
+async fn failures_are_told_as_the_cli_tells_them() {
+    let scenario = Scenario::new()
+        .reply(Reply::error(500).times(1))
+        .reply(Reply::text("Recovered."))
+        .reply(Reply::error(duologue_model::ApiError::new(400).message("bad thing")));
+    let (_folder, mut host) = plays(scenario, |_| {});
+    let lines = turn(&mut host, "one", allow).await;
+    assert!(outline(&lines).contains(&"system api_retry".to_owned()));
+    assert_eq!(lines.last().unwrap()["result"], "Recovered.");
+    let lines = turn(&mut host, "two", allow).await;
+    let result = lines.last().unwrap();
+    assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
+    assert_eq!(result["result"], "API Error: 400 bad thing");
+    assert_eq!(result["api_error_status"], 400);
+}
+
+#[tokio::test]
+async fn limits_end_a_turn() {
+    let scenario = Scenario::new().reply(Reply::new().say(bash("ls")).always());
+    let (_folder, mut host) = plays(scenario, |setup| setup.max_turns = Some(2));
+    let lines = turn(&mut host, "go", allow).await;
+    let result = lines.last().unwrap();
+    assert_eq!(result["subtype"], "error_max_turns");
+    assert_eq!(result["errors"], json!(["Reached maximum number of turns (2)"]));
+
+    let scenario = Scenario::new().reply(Reply::new().say(bash("ls")).always());
+    let (_folder, mut host) = plays(scenario, |setup| setup.max_budget_usd = Some(0.000_001));
+    for _ in 0..2 {
+        let lines = turn(&mut host, "go", allow).await;
+        assert_eq!(lines.last().unwrap()["subtype"], "error_max_budget_usd");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_has_the_shape_that_was_asked_for() {
+    let schema = json!({ "type": "object", "required": ["n"] });
+    let give = |input: Value| Reply::new().say(Block::tool("StructuredOutput", input));
+    let scenario = Scenario::new().reply(give(json!({ "m": 1 }))).reply(give(json!({ "n": 3 })));
+    let (_folder, mut host) = plays(scenario, |setup| setup.json_schema = Some(schema.clone()));
+    let lines = turn(&mut host, "go", allow).await;
+    let result = lines.last().unwrap();
+    assert_eq!(result["structured_output"], json!({ "n": 3 }));
+    assert_eq!(result["stop_reason"], "tool_use");
+
+    let scenario = Scenario::new().reply(Reply::text("No.").times(2));
+    let (_folder, mut host) = plays(scenario, |setup| setup.json_schema = Some(schema));
+    let lines = turn(&mut host, "go", allow).await;
+    assert!(outline(&lines)[2].starts_with("user [structured-output-enforce]"));
+    assert!(lines.last().unwrap()["structured_output"].is_null());
+}
+
+#[tokio::test]
+async fn a_sub_agent_works_and_reports() {
+    let delegate = json!({ "description": "Look", "prompt": "look around" });
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(Block::tool("Agent", delegate)))
+        .reply(Reply::text("Looking.").say(bash("touch found")).agent("sub"))
+        .reply(Reply::text("All fine.").agent("sub"))
+        .reply(Reply::text("Done.").when(duologue_model::When::tool_result("All fine.")));
+    let (folder, mut host) = plays(scenario, |_| {});
+    let lines = turn(&mut host, "go", allow).await;
+    assert_eq!(
+        outline(&lines),
+        [
+            "system init",
+            "assistant tool_use",
+            "system task_started",
+            "user look around",
+            "assistant tool_use",
+            "asks can_use_tool",
+            "system task_progress",
+            "user tool_result",
+            "system task_updated",
+            "system task_notification",
+            "user tool_result",
+            "assistant Done.",
+            "result",
+        ]
+    );
+    assert!(folder.path().join("found").exists());
+    assert_eq!(lines[4]["parent_tool_use_id"], lines[1]["message"]["content"][0]["id"]);
+    assert_eq!(lines[5]["request"]["agent_id"], lines[4]["agent_id"]);
+}
+
+#[tokio::test]
+async fn work_in_the_background_is_told_in_a_turn_of_its_own() {
+    let delegate =
+        json!({ "description": "Look", "prompt": "look around", "run_in_background": true });
+    let command =
+        json!({ "command": "echo hi", "description": "Greet", "run_in_background": true });
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(Block::tool("Agent", delegate)))
+        .reply(Reply::text("All fine.").agent("sub"))
+        .reply(Reply::text("It is fine.").when(duologue_model::When::prompt("All fine.")))
+        .reply(Reply::text("Sent off.").when(duologue_model::When::tool_result("launched")))
+        .reply(Reply::new().say(Block::tool("Bash", command)))
+        .reply(Reply::text("Greeted.").when(duologue_model::When::prompt("exit code 0")))
+        .reply(
+            Reply::text("Started.")
+                .when(duologue_model::When::tool_result("running in background")),
+        );
+    let (_folder, mut host) = plays(scenario, |_| {});
+    for (prompt, first, second) in
+        [("one", "Sent off.", "It is fine."), ("two", "Started.", "Greeted.")]
+    {
+        let lines = turn(&mut host, prompt, allow).await;
+        assert_eq!(lines.last().unwrap()["result"], first);
+        let lines = rest(&mut host, allow).await;
+        let result = lines.last().unwrap();
+        assert_eq!(result["result"], second);
+        assert_eq!(result["origin"]["kind"], "task-notification");
+    }
+}
+
+#[tokio::test]
+async fn commands_of_settings_are_hooks() {
+    let hook = |command: &str| json!([{ "hooks": [{ "type": "command", "command": command }] }]);
+    let settings = json!({ "hooks": {
+        "PreToolUse": hook("echo no touching >&2; exit 2"),
+        "UserPromptSubmit": hook("echo it is Sunday"),
+    }});
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(bash("touch seen")).when(duologue_model::When::history("Sunday")))
+        .reply(Reply::text("A pity.").when(duologue_model::When::tool_result("no touching")));
+    let (folder, mut host) = plays(scenario, |setup| {
+        setup.settings = Some(settings.to_string());
+        setup.hook_events = true;
+    });
+    let lines = turn(&mut host, "go", allow).await;
+    assert_eq!(lines.last().unwrap()["result"], "A pity.");
+    assert!(!folder.path().join("seen").exists());
+    let started = lines.iter().filter(|line| line["subtype"] == "hook_started").count();
+    let ended = lines.iter().filter(|line| line["subtype"] == "hook_response").count();
+    assert_eq!((started, ended), (2, 2));
+}
+
+#[tokio::test]
+async fn prompts_that_come_during_a_tool_are_said_with_its_result() {
+    let scenario = Scenario::new()
+        .reply(Reply::new().say(bash("touch seen")))
+        .reply(Reply::text("Both.").when(duologue_model::When::prompt("and this")));
+    let (_folder, mut host) = plays(scenario, |_| {});
+    host.prompt("go").await;
+    let ask = loop {
+        let line = host.line().await.unwrap();
+        if line["type"] == "control_request" {
+            break line;
+        }
+    };
+    host.prompt("and this").await;
+    host.answer(&ask, json!({ "behavior": "allow" })).await;
+    let lines = rest(&mut host, allow).await;
+    assert_eq!(lines.last().unwrap()["result"], "Both.");
+}

@@ -1,0 +1,46 @@
+//! `duologue model`.
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use duologue_model::{Scenario, Server};
+use serde_json::json;
+
+use crate::args::{Model, ModelCommand, ModelServe};
+use crate::{exit, runtime};
+
+pub(crate) fn run(args: &Model) -> anyhow::Result<u8> {
+    match &args.command {
+        ModelCommand::Serve(serve) => runtime::block_on(async { self::serve(serve).await }),
+    }
+}
+
+async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
+    let scenario = Scenario::read(&args.scenario)
+        .with_context(|| format!("{} cannot be used", args.scenario.display()))?;
+    let server = Server::start_on(SocketAddr::new(args.host, args.port), scenario).await?;
+    anstream::println!("{}", json!({ "base_url": server.base_url() }));
+    let mut told = 0;
+    let mut interrupts = runtime::Interrupts::new();
+    loop {
+        tokio::select! {
+            () = interrupts.pressed(1) => break,
+            () = server.wait_for(told + 1) => {}
+        }
+        told += 1;
+        if args.log
+            && let Some(exchange) = server.requests().last()
+        {
+            let request = exchange.request.body();
+            anstream::eprintln!(
+                "{}",
+                json!({
+                    "purpose": exchange.purpose.as_str(), "agent": exchange.agent, "reply": exchange.reply,
+                    "request": request,
+                })
+            );
+        }
+    }
+    server.shutdown().await;
+    Ok(exit::OK)
+}
