@@ -1,0 +1,25 @@
+//! An agent for the examples: Claude Code, if it is there; else the embedded one, in this process.
+
+use duologue::{Error, Session, SessionBuilder, find};
+use duologue_agent::embedded::{Embedded, Setup};
+use duologue_agent::serve;
+use duologue_model::OfflineModel;
+
+/// Starts the session. `EMBEDDED=1` takes the embedded agent even where Claude Code is.
+pub(crate) async fn start(builder: SessionBuilder) -> Result<Session, Error> {
+    if std::env::var_os("EMBEDDED").is_none() && find::cli(None).is_ok() {
+        return builder.start().await;
+    }
+    let agent = match Embedded::new(Setup::new("."), OfflineModel::new()) {
+        Ok(agent) => agent,
+        Err(error) => {
+            return Err(Error::Runtime(std::sync::Arc::new(std::io::Error::other(error))));
+        }
+    };
+    let (host, other) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(other);
+    let options = agent.options().partial(true);
+    tokio::spawn(serve(agent, reader, writer, options));
+    let (reader, writer) = tokio::io::split(host);
+    builder.connect(reader, writer).await
+}
