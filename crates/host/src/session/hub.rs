@@ -263,11 +263,12 @@ impl Hub {
             Direction::ToHost => {
                 let decoded = item.line.to_host();
                 self.transcript.handle_to_host(&decoded, &item.line);
-                let mut decoded = Some(Box::new(decoded));
+                let mut decoded = Some(decoded);
                 for seat in &mut self.seats {
                     if matches!(seat.wants, Wants::Lines) && seat.over.is_none() {
                         // The first gets what was read of it; the others read it again.
-                        seat.push(Parcel::Line(item.line.clone(), decoded.take()), size);
+                        let decoded = decoded.take().map(Box::new);
+                        seat.push(Parcel::Line(item.line.clone(), decoded), size);
                     }
                 }
             }
