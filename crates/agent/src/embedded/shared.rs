@@ -61,7 +61,7 @@ impl Shared {
             model,
             prices,
             context,
-            servers: Servers::new(&setup.servers),
+            servers: Servers::new(&setup.servers, &setup.cwd),
             conversation,
             persona: Mutex::new(Persona::new(&setup)),
             permissions: Mutex::new(permissions),
