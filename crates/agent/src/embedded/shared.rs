@@ -47,7 +47,12 @@ impl Shared {
     ) -> Result<Self, String> {
         let prices = Prices::from_env().map_err(|error| error.to_string())?;
         let context = ToolContext::new(&setup.cwd);
-        let permissions = permissions(&setup, settings, &context);
+        let mut permissions = permissions(&setup, settings, &context);
+        if let Some(id) = setup.options.info.session_id.as_ref().filter(|_| setup.persists) {
+            let plan = setup.config.join("plans").join(format!("{id}.md"));
+            context.set_plan_file(Some(plan.clone()));
+            permissions.set_plan_file(Some(plan));
+        }
         context.set_directories(permissions.directories());
         context.set_environment(settings.environment.iter().cloned());
         let mut toolbox = Toolbox::standard();
