@@ -150,7 +150,7 @@ fn a_scenario_is_served_and_asked() {
     let mut server = std::process::Command::new(assert_cmd::cargo::cargo_bin("duologue"))
         .args(["model", "serve", "--log", "--scenario", &path])
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
@@ -162,6 +162,10 @@ fn a_scenario_is_served_and_asked() {
         .args(["agent", "-p", "hello"])
         .output()
         .unwrap();
+    let mut log = String::new();
+    BufReader::new(server.stderr.take().unwrap()).read_line(&mut log).unwrap();
+    let log: Value = serde_json::from_str(&log).unwrap();
+    assert_eq!(log["request"]["messages"][0]["content"][0]["text"], "hello");
     server.kill().unwrap();
     server.wait().unwrap();
     assert_eq!(text(&output.stdout), "Hello from afar.\n", "{}", text(&output.stderr));
