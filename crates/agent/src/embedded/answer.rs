@@ -125,6 +125,10 @@ impl Thinker {
                 if let Some(id) = hearing.folded.id() {
                     self.voice.name_message(id);
                 }
+                if let Some(model) = hearing.folded.model() {
+                    let usage = hearing.folded.message()["usage"].to_string();
+                    self.voice.name_model(model, Usage::from_json(&usage).unwrap_or_default());
+                }
             }
             "content_block_start" => hearing.has_content = true,
             "content_block_delta" => {

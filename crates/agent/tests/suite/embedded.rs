@@ -104,6 +104,8 @@ async fn reading_is_not_asked_and_offline_requests_are_carried_out() {
     let mut host = drive(agent, options);
     let lines = turn(&mut host, "read a.txt", |_| panic!("nobody is asked")).await;
     assert!(lines.last().unwrap()["result"].as_str().unwrap().contains("hello"));
+    // Whoever answers is named, whatever was asked for.
+    assert_eq!(lines[1]["message"]["model"], OfflineModel::NAME);
 }
 
 #[tokio::test]
