@@ -9,6 +9,7 @@ the agent's offline model. Prints one line for each thing that holds; exits 1 at
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -228,6 +229,79 @@ async def sdk_mcp():
     assert status["mcpServers"][0]["status"] == "connected", status
 
 
+SERVER = """
+import sys
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("clock")
+
+@server.tool()
+def now(zone: str) -> str:
+    return f"noon in {zone}"
+
+server.run(sys.argv[1], **({"port": int(sys.argv[2])} if len(sys.argv) > 2 else {}))
+"""
+
+
+async def stdio_mcp():
+    script = folder("stdio_mcp") / "server.py"
+    script.write_text(SERVER)
+    scenario = {
+        "replies": [
+            {"say": [{"tool": "mcp__clock__now", "input": {"zone": "UTC"}}]},
+            {"say": "Noon.", "when": {"tool_result": "noon in UTC"}},
+        ]
+    }
+    servers = {"clock": {"command": sys.executable, "args": [str(script), "stdio"]}}
+    opts = options("stdio_mcp", scenario, mcp_servers=servers, allowed_tools=["mcp__clock__now"])
+    messages = await ask("what time", opts)
+    assert result_of(messages).result == "Noon."
+
+
+async def http_mcp():
+    script = folder("http_mcp") / "server.py"
+    script.write_text(SERVER)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([sys.executable, str(script), "streamable-http", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            with socket.socket() as there:
+                if there.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            await asyncio.sleep(0.05)
+        scenario = {
+            "replies": [
+                {"say": [{"tool": "mcp__clock__now", "input": {"zone": "UTC"}}]},
+                {"say": "Noon.", "when": {"tool_result": "noon in UTC"}},
+            ]
+        }
+        servers = {"clock": {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}}
+        opts = options("http_mcp", scenario, mcp_servers=servers, allowed_tools=["mcp__clock__now"])
+        messages = await ask("what time", opts)
+        assert result_of(messages).result == "Noon.", messages
+    finally:
+        server.terminate()
+        server.wait()
+
+
+async def messages_api():
+    path = folder("messages_api") / "scenario.json"
+    path.write_text(json.dumps(replies([bash("ls")], "Listed.")))
+    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        url = json.loads(server.stdout.readline())["base_url"]
+        opts = options("messages_api")
+        opts.env.update(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY="any")
+        messages = await ask("go", opts)
+        assert result_of(messages).result == "Listed."
+        assert result_of(messages).total_cost_usd > 0
+    finally:
+        server.terminate()
+        server.wait()
+
+
 async def interrupt():
     scenario = {"replies": [{"say": [bash("sleep 60")]}, {"say": "Still here."}]}
     opts = options("interrupt", scenario, permission_mode="default", allowed_tools=["Bash"])
@@ -359,7 +433,7 @@ async def main():
     subprocess.run([duologue, "agent", "--install", str(CLAUDE.parent)], check=True, stdout=subprocess.DEVNULL)
     wanted = sys.argv[2:]
     things = [
-        one_shot, offline, many_turns, permissions, rules, suggestions, questions, plan, hooks, sdk_mcp, interrupt, partial,
+        one_shot, offline, many_turns, permissions, rules, suggestions, questions, plan, hooks, sdk_mcp, stdio_mcp, http_mcp, messages_api, interrupt, partial,
         max_turns, structured, resume_and_fork, set_model_and_mode, subagents, api_error, server_info, large_result,
         slash_commands,
     ]

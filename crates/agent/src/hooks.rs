@@ -35,6 +35,10 @@ impl Hooks {
     }
 
     fn matching(&self, event: &str, subject: Option<&str>) -> Vec<Callback> {
+        if event == "SessionStart" {
+            // The CLI tells commands of it, never the host.
+            return Vec::new();
+        }
         let usual = if matches!(event, "UserPromptSubmit" | "PreModelSwitch" | "PostModelSwitch") {
             SHORT
         } else {

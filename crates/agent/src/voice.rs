@@ -223,6 +223,11 @@ impl Voice {
         self.speech().name_next(id.into());
     }
 
+    /// The messages from now on are this model's, and began with this usage.
+    pub(crate) fn name_model(&self, model: impl Into<Text>, usage: Usage) {
+        self.speech().origin = Some((model.into(), usage));
+    }
+
     /// Tells what a message used and cost. Running totals stand in the result.
     pub fn used(&self, model: &Text, usage: &Usage, cost_usd: f64, api_millis: u64) {
         self.session.core.with(|state| {

@@ -63,6 +63,8 @@ mod server;
 pub use error::{ApiFailure, ModelError};
 pub use folded::Folded;
 pub use message::{Event, Message};
+#[doc(hidden)]
+pub use messages::http_client;
 pub use messages::{MessagesModel, MessagesModelBuilder};
 pub use model::{Answering, Model, Part, Teller};
 pub use offline::OfflineModel;

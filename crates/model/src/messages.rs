@@ -22,6 +22,7 @@ mod builder;
 mod client;
 
 pub use builder::MessagesModelBuilder;
+pub use client::http_client;
 
 /// A model behind a Messages API: that of Anthropic, or any other that speaks it.
 ///

@@ -91,6 +91,8 @@ struct Shared {
     state: Mutex<State>,
     /// How many replies of the scenario were given.
     turns: watch::Sender<usize>,
+    /// How many requests there were.
+    asked: watch::Sender<u64>,
     /// Becomes true when the server is to end; streams that stall or wait end with it.
     ending: watch::Sender<bool>,
 }
@@ -134,6 +136,7 @@ impl Server {
                 mismatch: None,
             }),
             turns: watch::Sender::new(0),
+            asked: watch::Sender::new(0),
             ending: watch::Sender::new(false),
         });
         // Events are small writes: with Nagle's algorithm each would wait for the acknowledgement of the one before.
@@ -175,6 +178,17 @@ impl Server {
     pub async fn wait_for(&self, turns: usize) {
         // The sender lives as long as we do.
         drop(self.shared.turns.subscribe().wait_for(|given| *given >= turns).await);
+    }
+
+    /// Waits for requests after so many, and gives those that came since, with how many there were in all: a log.
+    pub async fn requests_after(&self, seen: u64) -> (Vec<Exchange>, u64) {
+        // The sender lives as long as we do.
+        drop(self.shared.asked.subscribe().wait_for(|asked| *asked > seen).await);
+        let state = self.shared.lock();
+        let new = usize::try_from(state.messages.saturating_sub(seen)).unwrap_or(usize::MAX);
+        let known = state.exchanges.len();
+        let latest = state.exchanges.iter().skip(known.saturating_sub(new));
+        (latest.map(|(exchange, _)| exchange.clone()).collect(), state.messages)
     }
 
     /// Whether every request had a reply, and every reply a request.
@@ -243,6 +257,7 @@ impl Shared {
         let (number, given) = (state.messages, state.script.turns());
         drop(state);
         self.turns.send_replace(given);
+        self.asked.send_replace(number);
         answer.map(|answer| (answer, number))
     }
 }

@@ -125,6 +125,10 @@ impl Thinker {
                 if let Some(id) = hearing.folded.id() {
                     self.voice.name_message(id);
                 }
+                if let Some(model) = hearing.folded.model() {
+                    let usage = hearing.folded.message()["usage"].to_string();
+                    self.voice.name_model(model, Usage::from_json(&usage).unwrap_or_default());
+                }
             }
             "content_block_start" => hearing.has_content = true,
             "content_block_delta" => {
@@ -151,7 +155,8 @@ impl Thinker {
         match text("type") {
             "text" => self.voice.finish_block().await,
             "tool_use" => {
-                let input = RawObject::of(&block["input"]).unwrap_or_default();
+                let input = self.completed(text("name"), block["input"].clone());
+                let input = RawObject::of(&input).unwrap_or_default();
                 let call = self.voice.call_tool_as(text("id"), text("name"), input).await?;
                 hearing.calls.push(call);
                 Ok(())
@@ -161,6 +166,25 @@ impl Thinker {
                 Err(_) => Ok(()),
             },
         }
+    }
+
+    /// The input of a call with what the CLI adds to it.
+    fn completed(&self, tool: &str, mut input: Value) -> Value {
+        match tool {
+            "Edit" if input.is_object() && input["replace_all"].is_null() => {
+                input["replace_all"] = json!(false);
+            }
+            "ExitPlanMode" if input.is_object() => {
+                let file = self.context.plan_file();
+                let plan = file.and_then(|file| Some((std::fs::read_to_string(&file).ok()?, file)));
+                if let Some((plan, file)) = plan {
+                    input["plan"] = json!(plan);
+                    input["planFilePath"] = json!(file.to_string_lossy());
+                }
+            }
+            _ => {}
+        }
+        input
     }
 
     async fn end(&self, hearing: Hearing, asked: &str) -> Result<Vec<ToolCall>, TurnError> {

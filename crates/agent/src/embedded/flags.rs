@@ -35,6 +35,7 @@ const FLAGS: &[(&str, Takes)] = &[
     ("--managed-settings-in-initialize", Takes::Nothing),
     ("--await-initialize", Takes::Nothing),
     ("--await-claim", Takes::Nothing),
+    ("--prompt-suggestions", Takes::Nothing),
     ("--init", Takes::Nothing),
     ("--init-only", Takes::Nothing),
     ("--maintenance", Takes::Nothing),

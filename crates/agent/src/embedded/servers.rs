@@ -1,6 +1,9 @@
 //! [`Servers`]: the tools of MCP servers.
 
-use std::sync::Mutex;
+mod client;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use duologue_protocol::system::{InitMcpServer, McpStatus};
@@ -11,6 +14,7 @@ use tokio::time::timeout;
 use super::shared::lock;
 use crate::session::Session;
 use crate::tools::ToolOutput;
+use client::Client;
 
 /// How long a server may take to say what it has.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -18,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// MCP servers, by name.
 #[derive(Debug)]
 pub(super) struct Servers {
+    /// Those that the host does not serve itself.
+    configured: Vec<(String, Value)>,
+    cwd: PathBuf,
     known: Mutex<Vec<Server>>,
     /// Held while servers are being connected, so that nobody does it twice.
     connecting: tokio::sync::Mutex<()>,
@@ -28,6 +35,8 @@ struct Server {
     name: String,
     tools: Vec<Value>,
     state: State,
+    /// How it is reached; through the host if there is nothing.
+    client: Option<Arc<Client>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +46,14 @@ enum State {
 }
 
 impl Servers {
-    pub(super) fn new(_configured: &Map<String, Value>) -> Self {
-        Self { known: Mutex::default(), connecting: tokio::sync::Mutex::new(()) }
+    pub(super) fn new(configured: &Map<String, Value>, cwd: &Path) -> Self {
+        let configured = configured.iter().filter(|(_, server)| server["type"] != "sdk");
+        Self {
+            configured: configured.map(|(name, server)| (name.clone(), server.clone())).collect(),
+            cwd: cwd.to_owned(),
+            known: Mutex::default(),
+            connecting: tokio::sync::Mutex::new(()),
+        }
     }
 
     /// Connects what is not connected yet. A server that fails is tried again the next time.
@@ -50,17 +65,27 @@ impl Servers {
             }
             let listed = timeout(PATIENCE, session.mcp_tools(&name)).await;
             let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
-            self.note(&name, listed.and_then(|listed| listed.map_err(|error| error.to_string())));
+            let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
+            self.note(&name, listed.map(|tools| (tools, None)));
+        }
+        for (name, config) in &self.configured {
+            // One that failed by itself will do so again.
+            if self.state_of(name).is_some() {
+                continue;
+            }
+            let connected = timeout(PATIENCE, Client::connect(config, &self.cwd)).await;
+            let connected = connected.map_err(|_| "the server did not answer in time".to_owned());
+            let connected = connected.and_then(|connected| connected);
+            self.note(name, connected.map(|(client, tools)| (tools, Some(Arc::new(client)))));
         }
     }
 
-    fn note(&self, name: &str, listed: Result<Vec<Value>, String>) {
-        let server = match listed {
-            Ok(tools) => Server { name: name.to_owned(), tools, state: State::Connected },
-            Err(error) => {
-                Server { name: name.to_owned(), tools: Vec::new(), state: State::Failed(error) }
-            }
+    fn note(&self, name: &str, connected: Result<(Vec<Value>, Option<Arc<Client>>), String>) {
+        let (tools, client, state) = match connected {
+            Ok((tools, client)) => (tools, client, State::Connected),
+            Err(error) => (Vec::new(), None, State::Failed(error)),
         };
+        let server = Server { name: name.to_owned(), tools, state, client };
         let mut known = lock(&self.known);
         known.retain(|other| other.name != name);
         known.push(server);
@@ -121,6 +146,7 @@ impl Servers {
                 server: server.name.clone(),
                 tool: tool["name"].as_str().unwrap_or_default().to_owned(),
                 is_read_only: tool["annotations"]["readOnlyHint"] == true,
+                client: server.client.clone(),
             })
         })
     }
@@ -154,9 +180,16 @@ impl Servers {
         input: &RawObject,
         call: &str,
     ) -> ToolOutput {
-        match session.mcp_call(&found.server, &found.tool, input, call).await {
+        let result = match &found.client {
+            Some(client) => client.call(&found.tool, input).await,
+            None => {
+                let called = session.mcp_call(&found.server, &found.tool, input, call).await;
+                called.map_err(|error| error.to_string())
+            }
+        };
+        match result {
             Ok(result) => told(&result),
-            Err(error) => ToolOutput::failed(error.to_string()),
+            Err(error) => ToolOutput::failed(error),
         }
     }
 }
@@ -167,6 +200,7 @@ pub(super) struct Found {
     pub(super) server: String,
     pub(super) tool: String,
     pub(super) is_read_only: bool,
+    client: Option<Arc<Client>>,
 }
 
 /// The name by which the model calls a tool: `mcp__server__tool`.

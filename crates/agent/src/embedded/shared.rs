@@ -47,7 +47,12 @@ impl Shared {
     ) -> Result<Self, String> {
         let prices = Prices::from_env().map_err(|error| error.to_string())?;
         let context = ToolContext::new(&setup.cwd);
-        let permissions = permissions(&setup, settings, &context);
+        let mut permissions = permissions(&setup, settings, &context);
+        if let Some(id) = setup.options.info.session_id.as_ref().filter(|_| setup.persists) {
+            let plan = setup.config.join("plans").join(format!("{id}.md"));
+            context.set_plan_file(Some(plan.clone()));
+            permissions.set_plan_file(Some(plan));
+        }
         context.set_directories(permissions.directories());
         context.set_environment(settings.environment.iter().cloned());
         let mut toolbox = Toolbox::standard();
@@ -61,7 +66,7 @@ impl Shared {
             model,
             prices,
             context,
-            servers: Servers::new(&setup.servers),
+            servers: Servers::new(&setup.servers, &setup.cwd),
             conversation,
             persona: Mutex::new(Persona::new(&setup)),
             permissions: Mutex::new(permissions),

@@ -79,6 +79,10 @@ impl Ledger {
         self.permitted.push(id.clone());
     }
 
+    pub(super) fn is_permitted(&self, id: &ToolUseId) -> bool {
+        self.permitted.contains(id)
+    }
+
     pub(super) fn close(&mut self, id: &ToolUseId) {
         self.calls.retain(|call| call.id != *id);
         self.permitted.retain(|permitted| permitted != id);

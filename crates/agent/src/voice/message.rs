@@ -192,13 +192,16 @@ impl Voice {
     }
 
     pub(super) fn message(&self, speech: &Speech, content: Vec<ContentBlock>) -> Message {
+        let (model, usage) = speech.origin.clone().unwrap_or_else(|| {
+            (self.session.model(), Usage::new().input_tokens(0_u64).output_tokens(1_u64))
+        });
         let mut message = Message::new()
             .id(speech.message.clone().unwrap_or_default())
             .kind("message")
             .role("assistant")
-            .model(self.session.model())
+            .model(model)
             .content(content)
-            .usage(Usage::new().input_tokens(0_u64).output_tokens(1_u64));
+            .usage(usage);
         message.stop_reason = Field::Null;
         message.stop_sequence = Field::Null;
         message

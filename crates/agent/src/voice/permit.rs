@@ -193,7 +193,14 @@ impl Voice {
         let meta = ToolResultMeta::new()
             .id(call.id.clone())
             .non_execution_kind(NonExecutionKind::UserRejected);
-        let output = ToolOutput::error(REJECTED)
+        // One that ran may have done something: the model should know.
+        let is_stopped = self.ledger().is_permitted(&call.id);
+        let text = if is_stopped {
+            crate::tools::ToolOutput::stopped().content.text()
+        } else {
+            REJECTED.to_owned()
+        };
+        let output = ToolOutput::error(text)
             .structured(RawJson::from(Value::from("User rejected tool use")));
         self.result_line(call, output, Some(meta)).await;
     }

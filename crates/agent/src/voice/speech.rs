@@ -1,6 +1,7 @@
 //! The message that a voice is writing.
 
 use duologue_protocol::Text;
+use duologue_protocol::message::Usage;
 
 /// What kind of block is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) struct Speech {
     pub(super) message: Option<Text>,
     /// The id of the next message, if somebody chose it.
     named: Option<Text>,
+    /// Who says it and what it used so far, if the model told.
+    pub(super) origin: Option<(Text, Usage)>,
     /// The place of the next block.
     pub(super) index: u64,
     open: Option<(Kind, String)>,

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::driving::{Host, drive, outline};
 
 /// A folder, and an agent in it that plays this scenario.
-fn plays(scenario: Scenario, change: impl FnOnce(&mut Setup)) -> (TempDir, Host) {
+pub(crate) fn plays(scenario: Scenario, change: impl FnOnce(&mut Setup)) -> (TempDir, Host) {
     let folder = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(folder.path());
     setup.model = Some("claude-opus-5-5".to_owned());
@@ -19,17 +19,21 @@ fn plays(scenario: Scenario, change: impl FnOnce(&mut Setup)) -> (TempDir, Host)
     (folder, drive(agent, options))
 }
 
-fn bash(command: &str) -> Block {
+pub(crate) fn bash(command: &str) -> Block {
     Block::tool("Bash", json!({ "command": command, "description": "Do it" }))
 }
 
 /// Lines up to the result, answering each question of the host's with this.
-async fn turn(host: &mut Host, prompt: &str, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
+pub(crate) async fn turn(
+    host: &mut Host,
+    prompt: &str,
+    answer: impl Fn(&Value) -> Value,
+) -> Vec<Value> {
     host.prompt(prompt).await;
     rest(host, answer).await
 }
 
-async fn rest(host: &mut Host, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
+pub(crate) async fn rest(host: &mut Host, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
     let mut lines = Vec::new();
     loop {
         let line = host.line().await.unwrap();
@@ -44,7 +48,7 @@ async fn rest(host: &mut Host, answer: impl Fn(&Value) -> Value) -> Vec<Value> {
     }
 }
 
-fn allow(_: &Value) -> Value {
+pub(crate) fn allow(_: &Value) -> Value {
     json!({ "behavior": "allow" })
 }
 
@@ -100,6 +104,8 @@ async fn reading_is_not_asked_and_offline_requests_are_carried_out() {
     let mut host = drive(agent, options);
     let lines = turn(&mut host, "read a.txt", |_| panic!("nobody is asked")).await;
     assert!(lines.last().unwrap()["result"].as_str().unwrap().contains("hello"));
+    // Whoever answers is named, whatever was asked for.
+    assert_eq!(lines[1]["message"]["model"], OfflineModel::NAME);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 mod commands;
 mod driving;
 mod embedded;
+mod embedded_rest;
 mod faults;
 mod files;
 mod hooks;

@@ -23,22 +23,19 @@ async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
     let mut told = 0;
     let mut interrupts = runtime::Interrupts::new();
     loop {
-        tokio::select! {
+        let (exchanges, all) = tokio::select! {
             () = interrupts.pressed(1) => break,
-            () = server.wait_for(told + 1) => {}
-        }
-        told += 1;
-        if args.log
-            && let Some(exchange) = server.requests().last()
-        {
-            let request = exchange.request.body();
-            anstream::eprintln!(
-                "{}",
-                json!({
-                    "purpose": exchange.purpose.as_str(), "agent": exchange.agent, "reply": exchange.reply,
-                    "request": request,
-                })
-            );
+            asked = server.requests_after(told) => asked,
+        };
+        told = all;
+        for exchange in exchanges.iter().filter(|_| args.log) {
+            let line = json!({
+                "purpose": exchange.purpose.as_str(),
+                "agent": exchange.agent,
+                "reply": exchange.reply,
+                "request": exchange.request.body(),
+            });
+            anstream::eprintln!("{line}");
         }
     }
     server.shutdown().await;

@@ -1,4 +1,6 @@
 #[cfg(unix)]
+mod agent;
+#[cfg(unix)]
 mod chat;
 #[cfg(unix)]
 mod chat_terminal;

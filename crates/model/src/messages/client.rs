@@ -1,7 +1,9 @@
 //! The HTTP client.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use rustls::{ClientConfig, RootCertStore};
@@ -12,22 +14,48 @@ use crate::error::ModelError;
 
 impl Shared {
     pub(super) fn make_client(&self) -> Result<Client, ModelError> {
-        let unusable = |error: &(dyn std::error::Error + 'static)| {
-            ModelError::Setup(format!("there is no HTTP client: {}", reason(error)))
-        };
-        let config = tls(self.url.scheme() == "https").map_err(|error| unusable(&error))?;
-        let mut builder = Client::builder()
-            .tls_backend_preconfigured(config)
-            .connect_timeout(self.connect)
-            // A key is for the one it was given for, and for nobody that one points to.
-            .redirect(Policy::none())
-            .user_agent(concat!("duologue/", env!("CARGO_PKG_VERSION")));
-        if is_here(&self.url) {
-            // No proxy knows our loopback.
-            builder = builder.no_proxy();
-        }
-        builder.build().map_err(|error| unusable(&error))
+        make(&self.url, self.connect, HeaderMap::new())
     }
+}
+
+/// An HTTP client for this address, with headers of its own: what an MCP server is reached with.
+///
+/// # Errors
+///
+/// If the address or a header is none.
+#[doc(hidden)]
+pub fn http_client(url: &str, headers: &[(String, String)]) -> Result<Client, ModelError> {
+    let unusable = |error: &dyn std::fmt::Display| ModelError::Setup(format!("{url}: {error}"));
+    let address = Url::parse(url).map_err(|error| unusable(&error))?;
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let name: HeaderName = name.parse().map_err(|error| unusable(&error))?;
+        let value: HeaderValue = value.parse().map_err(|error| unusable(&error))?;
+        map.insert(name, value);
+    }
+    make(&address, CONNECT, map)
+}
+
+/// How long connecting may take.
+const CONNECT: Duration = Duration::from_secs(30);
+
+fn make(url: &Url, connect: Duration, headers: HeaderMap) -> Result<Client, ModelError> {
+    let unusable = |error: &(dyn std::error::Error + 'static)| {
+        ModelError::Setup(format!("there is no HTTP client: {}", reason(error)))
+    };
+    let config = tls(url.scheme() == "https").map_err(|error| unusable(&error))?;
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(config)
+        .connect_timeout(connect)
+        .default_headers(headers)
+        // A key is for the one it was given for, and for nobody that one points to.
+        .redirect(Policy::none())
+        .user_agent(concat!("duologue/", env!("CARGO_PKG_VERSION")));
+    if is_here(url) {
+        // No proxy knows our loopback.
+        builder = builder.no_proxy();
+    }
+    builder.build().map_err(|error| unusable(&error))
 }
 
 fn tls(is_needed: bool) -> Result<ClientConfig, rustls::Error> {

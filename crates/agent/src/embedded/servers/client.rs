@@ -1,0 +1,88 @@
+//! A server that this process talks to: a program, or one behind HTTP.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use duologue_protocol::RawObject;
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::{RoleClient, RunningService, ServiceExt as _};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::{Map, Value};
+use tokio::process::Command;
+
+use crate::tools::Group;
+
+/// A server. A program ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Client {
+    service: RunningService<RoleClient, ()>,
+    _program: Option<Group>,
+}
+
+impl Client {
+    /// Connects, and asks for its tools.
+    pub(super) async fn connect(config: &Value, cwd: &Path) -> Result<(Self, Vec<Value>), String> {
+        let client = match config["type"].as_str() {
+            None | Some("stdio") => Self::start(config, cwd).await?,
+            Some("http") => Self::reach(config).await?,
+            Some(other) => return Err(format!("servers of type {other} cannot be reached")),
+        };
+        let tools = client.service.list_all_tools().await.map_err(told)?;
+        let tools = tools.iter().map(serde_json::to_value).collect::<Result<_, _>>();
+        Ok((client, tools.map_err(told)?))
+    }
+
+    async fn start(config: &Value, cwd: &Path) -> Result<Self, String> {
+        let program = config["command"].as_str().ok_or("the server has no command")?;
+        let texts = |value: &Value| -> Vec<String> {
+            value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect()
+        };
+        let mut command = Command::new(program);
+        command.args(texts(&config["args"])).current_dir(cwd);
+        for (name, value) in config["env"].as_object().into_iter().flatten() {
+            command.env(name, value.as_str().unwrap_or_default());
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut group = Group::spawn(&mut command).map_err(told)?;
+        let (Some(stdout), Some(stdin)) = (group.stdout(), group.stdin()) else {
+            return Err("the server has no stdin and stdout".to_owned());
+        };
+        let service = ().serve((stdout, stdin)).await.map_err(told)?;
+        Ok(Self { service, _program: Some(group) })
+    }
+
+    async fn reach(config: &Value) -> Result<Self, String> {
+        let url = config["url"].as_str().ok_or("the server has no url")?;
+        let headers = config["headers"].as_object().into_iter().flatten();
+        let headers: Vec<(String, String)> = headers
+            .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+            .collect();
+        let client = duologue_model::http_client(url, &headers).map_err(told)?;
+        let config = StreamableHttpClientTransportConfig::with_uri(url);
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let service = ().serve(transport).await.map_err(told)?;
+        Ok(Self { service, _program: None })
+    }
+
+    /// Calls a tool; the result is that of MCP.
+    pub(super) async fn call(&self, tool: &str, input: &RawObject) -> Result<Value, String> {
+        let arguments = match input.to_value() {
+            Ok(Value::Object(arguments)) => arguments,
+            _ => Map::new(),
+        };
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let result = self.service.call_tool(params).await.map_err(told)?;
+        serde_json::to_value(result).map_err(told)
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
