@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use duologue::ask::{Decision, PermissionRequest};
 use duologue::protocol::RawObject;
@@ -10,7 +9,7 @@ use duologue::protocol::permission::{PermissionMode, PermissionRule, PermissionU
 use duologue::{Event, Session};
 use duologue_model::Reply;
 use serde_json::json;
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 
 use super::{ask, call, close, count, says, tool_results, touch};
 use crate::case::{Trouble, Verdict, holds, same};
@@ -149,16 +148,24 @@ pub(super) async fn nobody(stage: &Stage) -> Verdict {
 
 pub(super) async fn slow_answer(stage: &Stage) -> Verdict {
     let (_server, builder) = stage.play(says([touch("seen"), Reply::text("Done.")])).await?;
+    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, wait) = (Arc::clone(&asked), Arc::clone(&go));
     let session = builder
-        .on_permission(async |_| {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            Decision::allow()
+        .on_permission(move |_| {
+            let (told, wait) = (Arc::clone(&told), Arc::clone(&wait));
+            async move {
+                told.notify_one();
+                wait.notified().await;
+                Decision::allow()
+            }
         })
         .start()
         .await?;
     let mut turn = session.prompt("Leave a file").await?;
+    asked.notified().await;
     // Whatever waits, the agent can be asked.
     session.control().set_permission_mode(PermissionMode::Default).await?;
+    go.notify_one();
     holds!(turn.outcome().await?.is_success(), "it failed");
     holds!(stage.wrote("seen"), "the command did not run");
     close(session).await

@@ -20,8 +20,9 @@
 //!
 //! # What holds
 //!
-//! - The agent is read whatever this program does: no callback and no slow reader holds it up. What is
-//!   not read costs memory up to a budget, then goes to a temporary file.
+//! - The agent is read whatever this program does: no callback holds it up, and a reader that is slower
+//!   than the agent for a tenth of a second at most each time. What is not read costs memory up to a
+//!   budget, then goes to a temporary file.
 //! - Each request is answered at most once, and not after it was withdrawn. No handler, one that
 //!   panics or one that takes too long means no.
 //! - The agent leads a process group. However the session ends, by [`Session::close`], by a drop, by

@@ -105,12 +105,13 @@ impl Session {
         Ok(())
     }
 
-    /// All events from now on, of every turn and between them: also what nobody asked for.
+    /// All events, of every turn and between them: also what nobody asked for. They begin with the first
+    /// line that nobody has read yet.
     pub fn events(&self) -> Events {
         Events { seat: self.inner.sit(Wants::Events, 0) }
     }
 
-    /// All lines of the agent from now on, as they are.
+    /// All lines of the agent, as they are, from the first on that nobody has read yet.
     pub fn messages(&self) -> Messages {
         Messages { seat: self.inner.sit(Wants::Lines, 0) }
     }

@@ -12,18 +12,18 @@ use super::*;
 const WITHDRAWN: &str = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"interrupted"}}"#;
 
 /// A tool that tells when it began and when it was dropped.
-fn waiting() -> (mcp::Server, mpsc::UnboundedReceiver<Said>) {
-    struct Dropped(mpsc::UnboundedSender<Said>);
+fn waiting() -> (mcp::Server, mpsc::Receiver<Said>) {
+    struct Dropped(mpsc::Sender<Said>);
     impl Drop for Dropped {
         fn drop(&mut self) {
-            self.0.send(Said::Cancelled).ok();
+            self.0.try_send(Said::Cancelled).ok();
         }
     }
-    let (said, heard) = mpsc::unbounded_channel();
+    let (said, heard) = mpsc::channel(16);
     let tool = mcp::tool("wait", "Waits for ever", move |_: ()| {
         let said = said.clone();
         async move {
-            said.send(Said::Began).unwrap();
+            said.try_send(Said::Began).unwrap();
             let _dropped = Dropped(said);
             std::future::pending::<()>().await;
         }
@@ -31,7 +31,7 @@ fn waiting() -> (mcp::Server, mpsc::UnboundedReceiver<Said>) {
     (mcp::server("calc").tool(tool), heard)
 }
 
-fn both() -> [(Agent, mpsc::UnboundedReceiver<Said>); 2] {
+fn both() -> [(Agent, mpsc::Receiver<Said>); 2] {
     let (server, heard) = waiting();
     let (service, service_heard) = Service::new();
     [(Agent::of(&server), heard), (Agent::of(&service.server()), service_heard)]

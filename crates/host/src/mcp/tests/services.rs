@@ -25,13 +25,13 @@ pub(super) enum Said {
 
 #[derive(Clone)]
 pub(super) struct Service {
-    pub(super) said: mpsc::UnboundedSender<Said>,
+    pub(super) said: mpsc::Sender<Said>,
     together: Arc<Barrier>,
 }
 
 impl Service {
-    pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Said>) {
-        let (said, heard) = mpsc::unbounded_channel();
+    pub(super) fn new() -> (Self, mpsc::Receiver<Said>) {
+        let (said, heard) = mpsc::channel(16);
         (Self { said, together: Arc::new(Barrier::new(3)) }, heard)
     }
 
@@ -86,9 +86,9 @@ impl ServerHandler for Service {
                 "together".to_owned()
             }
             "wait" => {
-                self.said.send(Said::Began).unwrap();
+                self.said.try_send(Said::Began).unwrap();
                 context.ct.cancelled().await;
-                self.said.send(Said::Cancelled).unwrap();
+                self.said.try_send(Said::Cancelled).unwrap();
                 "cancelled".to_owned()
             }
             "roots" => {

@@ -30,9 +30,9 @@ async fn the_tail_is_complete_when_the_process_is_gone() {
 
 #[tokio::test]
 async fn lines_come_as_they_are_said() {
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut receiver) = tokio::sync::mpsc::channel(16);
     let spawn = sh("echo one >&2; read -r go; printf two >&2");
-    let spawn = spawn.on_stderr(move |line| sender.send(line.to_owned()).unwrap());
+    let spawn = spawn.on_stderr(move |line| sender.try_send(line.to_owned()).unwrap());
     let started = spawn.start().unwrap();
     assert_eq!(soon(receiver.recv()).await.unwrap(), "one");
     drop(started.stdin);
