@@ -248,7 +248,7 @@ impl Voice {
             .uuid(self.session.new_id());
         line.parent_tool_use_id = Field::Null;
         line.api_message_id = speech.message.clone().map(Into::into).into();
-        lines.push(ToHost::StreamEvent(line));
+        lines.push(ToHost::StreamEvent(Box::new(line)));
     }
 }
 
