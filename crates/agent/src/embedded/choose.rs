@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use duologue_protocol::control::ModelInfo;
 use duologue_model::{MessagesModel, Model, OfflineModel, Retrying, Scenario, ScriptedModel};
 
 /// The model of the CLI whose forms are spoken here.
@@ -46,6 +47,22 @@ pub(super) fn choose(
     }
     let model = OfflineModel::new().folder(folder.to_string_lossy());
     Ok(Chosen { model: Arc::new(model), name: OfflineModel::NAME.to_owned(), key_source: "none" })
+}
+
+/// The models that a person can choose, with the one that answers if nobody does first.
+pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
+    let model = |value: &str, name: &str, resolved: &str| {
+        ModelInfo::new()
+            .value(value)
+            .resolved_model(resolved)
+            .display_name(name)
+            .description(resolved)
+    };
+    let mut models = vec![model("default", "Default (recommended)", usual)];
+    for (value, name) in [("opus", "Opus"), ("sonnet", "Sonnet"), ("haiku", "Haiku")] {
+        models.push(model(value, name, &full_name(value)));
+    }
+    models
 }
 
 /// The name of a model, for an alias as people type it.

@@ -66,8 +66,11 @@ impl Activity {
                     self.taken_back(uuid);
                 }
             }
+            ToHost::System(System::Result(result)) => self.result(&result.as_result()),
             ToHost::System(System::Init(init)) => {
-                self.turns += 1;
+                // The oldest descriptions have one at the start of the process, when no turn runs.
+                let is_hello = self.results == 0 && self.is_between_turns();
+                self.turns += usize::from(!is_hello);
                 if let Some(session) = init.session_id.value()
                     && self.session.as_ref() != Some(session)
                 {
