@@ -11,4 +11,15 @@ mod recordings;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// So do those of the pages.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/test-offline.md")]
+struct TestOffline;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/write-an-agent.md")]
+struct WriteAnAgent;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/play-a-script.md")]
+struct PlayAScript;
+
 pub use recordings::{Entry, Recording, recordings, root};

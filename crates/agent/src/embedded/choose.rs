@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use duologue_protocol::control::ModelInfo;
 use duologue_model::{MessagesModel, Model, OfflineModel, Retrying, Scenario, ScriptedModel};
+use duologue_protocol::control::ModelInfo;
 
 /// The model of the CLI whose forms are spoken here.
 const DEFAULT: &str = "claude-opus-5-5";

@@ -25,7 +25,7 @@ const WINDOW: u64 = 200_000;
 pub(super) fn handler(shared: &Arc<Shared>) -> RequestHandler {
     let shared = Arc::clone(shared);
     Arc::new(move |session, request| {
-        let asked = RawJson::from_wire(request).to_value().unwrap_or_default();
+        let asked = RawJson::from_wire(request).to_value_lossy().unwrap_or_default();
         let reply = match request {
             HostRequest::Initialize(_) => {
                 return Some(Answer::Now(initialize(&shared, session, &asked)));

@@ -1,8 +1,6 @@
 //! Seed 001, "Claude CLI Stream-JSON Protocol Format": its command line, and what goes to the agent.
 
-use duologue::ask::{
-    Decision, Hook, HookCall, PermissionRequest, QuestionAnswer, QuestionRequest,
-};
+use duologue::ask::{Decision, Hook, HookCall, PermissionRequest, QuestionAnswer, QuestionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::protocol::tool::Answers;
 use duologue::protocol::{RawJson, RawObject};
@@ -41,7 +39,10 @@ fn seed_001_command_line_and_user_message() {
     let mut agent = place.agent(FLAGS);
     agent.say(&example("user"));
     let init = agent.line().unwrap();
-    assert_eq!((&init["subtype"], &init["model"]), (&json!("init"), &json!("claude-opus-4-5-20251101")));
+    assert_eq!(
+        (&init["subtype"], &init["model"]),
+        (&json!("init"), &json!("claude-opus-4-5-20251101"))
+    );
     assert_eq!(agent.next("result")["result"], "Hello!");
     assert_eq!(agent.end().2, Some(0));
 }
@@ -72,7 +73,8 @@ fn seed_001_initialize_request() {
                 servers.push(request["server_name"].clone());
                 // Requests of the server get its example answer, with the id that was asked.
                 let mut answer = answers("001", "mcp_message", id).remove(0);
-                answer["response"]["response"]["mcp_response"]["id"] = request["message"]["id"].clone();
+                answer["response"]["response"]["mcp_response"]["id"] =
+                    request["message"]["id"].clone();
                 agent.say(&answer);
             }
             Some("hook_callback") => {
@@ -144,7 +146,9 @@ async fn seed_001_mcp_messages() {
                 "protocolVersion": message["params"]["protocolVersion"], "capabilities": { "tools": {} },
                 "serverInfo": { "name": "claude-vscode", "version": "2.0.75" },
             }),
-            "tools/list" => json!({ "tools": [{ "name": "open", "inputSchema": { "type": "object" } }] }),
+            "tools/list" => {
+                json!({ "tools": [{ "name": "open", "inputSchema": { "type": "object" } }] })
+            }
             "tools/call" => {
                 let file = &message["params"]["arguments"]["file"];
                 let text = format!("opened {}", file.as_str()?);
@@ -274,7 +278,7 @@ async fn seed_001_our_host_allows_suggests_and_denies() {
 fn seed_001_answer_to_ask_user_question() {
     for (several, chosen, told) in [
         (false, json!("Yes"), "\"Yes or no?\"=\"Yes\""),
-        (true, json!(["Yes", "No"]), "\"Yes or no?\"=\"Yes, No\""),
+        (true, json!(["Yes", "No"]), "\"Yes or no?\"=\"Yes,No\""),
     ] {
         let place = Place::new(json!([
             { "say": [question(several)] },
@@ -285,13 +289,13 @@ fn seed_001_answer_to_ask_user_question() {
         let mut line = answer(&ask, |body| body["updatedInput"]["answers"].is_object());
         let input = &mut line["response"]["response"]["updatedInput"];
         input["questions"] = ask["request"]["input"]["questions"].clone();
-        input["answers"]["Yes or no?"] = chosen;
+        input["answers"]["Yes or no?"] = chosen.clone();
         agent.say(&line);
         let lines = agent.until(|line| line["type"] == "result");
         assert_eq!(lines.last().unwrap()["result"], "Understood.");
         let user = lines.iter().find(|line| line["type"] == "user").unwrap();
         assert!(user["tool_use_result"]["questions"].is_array());
-        assert!(user["tool_use_result"]["answers"]["Yes or no?"].is_string());
+        assert_eq!(user["tool_use_result"]["answers"]["Yes or no?"], chosen);
     }
 }
 
@@ -300,14 +304,15 @@ async fn seed_001_our_host_answers_a_question() {
     for several in [false, true] {
         let place = Place::new(json!([{ "say": [question(several)] }, { "say": "Understood." }]));
         let tape = Tape::default();
-        let builder = place.host(LENIENT).serial().on_question(move |ask: QuestionRequest| async move {
-            assert_eq!(ask.questions()[0].question.as_str(), Some("Yes or no?"));
-            let answers = Answers::new();
-            QuestionAnswer::answers(match several {
-                true => answers.choose_list("Yes or no?", ["Yes", "No"]),
-                false => answers.choose("Yes or no?", "Yes"),
-            })
-        });
+        let builder =
+            place.host(LENIENT).serial().on_question(move |ask: QuestionRequest| async move {
+                assert_eq!(ask.questions()[0].question.as_str(), Some("Yes or no?"));
+                let answers = Answers::new();
+                QuestionAnswer::answers(match several {
+                    true => answers.choose_list("Yes or no?", ["Yes", "No"]),
+                    false => answers.choose("Yes or no?", "Yes"),
+                })
+            });
         let session = tape.of(builder).start().await.unwrap();
         session.prompt("Ask me").await.unwrap().outcome().await.unwrap();
         let sent = tape.to_agent().pop().unwrap();

@@ -125,8 +125,7 @@ async fn seed_002_sub_agents_interleave_on_the_same_stdout() {
         { "say": "They say fine." },
     ]));
     let tape = Tape::default();
-    let builder =
-        place.host(OLD).legacy().on_permission(yes).forward_subagent_text(true);
+    let builder = place.host(OLD).legacy().on_permission(yes).forward_subagent_text(true);
     let session = tape.of(builder).start().await.unwrap();
     let mut turn = session.prompt("Delegate").await.unwrap();
     let events = events(&mut turn).await;
@@ -153,9 +152,7 @@ async fn seed_002_context_switches_are_seen_by_their_first_block() {
         let block = json!({ "type": "tool_result", "tool_use_id": id, "content": "x" });
         json!({ "type": "user", "message": { "role": "user", "content": [block] } })
     };
-    let assistant = |content: Value| {
-        json!({ "type": "assistant", "message": { "role": "assistant", "content": content } })
-    };
+    let assistant = |content: Value| json!({ "type": "assistant", "message": { "role": "assistant", "content": content } });
     let lines = [
         json!({ "type": "system", "subtype": "init", "session_id": "sess-1", "model": "m" }),
         assistant(json!([thinking])),
@@ -180,14 +177,7 @@ async fn seed_002_context_switches_are_seen_by_their_first_block() {
     let events = events(&mut turn).await;
     assert_eq!(
         told(&events),
-        [
-            "thinking Hm.",
-            "text Let me search...",
-            "call Grep",
-            "result",
-            "call Grep",
-            "result",
-        ]
+        ["thinking Hm.", "text Let me search...", "call Grep", "result", "call Grep", "result",]
     );
     assert!((turn.outcome().await.unwrap().cost_usd() - 0.018).abs() < 1e-9);
     session.kill().await;

@@ -183,7 +183,10 @@ async fn seed_003_exit_plan_mode() {
     let plan = "## Plan\n\n1. First step\n2. Second step\n...";
     for (decision, told) in [
         (PlanDecision::approve(), "approved your plan"),
-        (PlanDecision::revise("Please revise the plan to include error handling"), "error handling"),
+        (
+            PlanDecision::revise("Please revise the plan to include error handling"),
+            "error handling",
+        ),
         (PlanDecision::reject(), "User rejected the plan"),
     ] {
         let place = Place::new(json!([
@@ -233,7 +236,8 @@ async fn seed_003_ask_user_question() {
 #[test]
 fn seed_003_plan_and_question_answers_as_they_stand() {
     let plan = json!({ "tool": "ExitPlanMode", "input": { "plan": "1. First step" } });
-    let allow = |line: &Value, key: &str| line["response"]["response"]["updatedInput"].get(key).is_some();
+    let allow =
+        |line: &Value, key: &str| line["response"]["response"]["updatedInput"].get(key).is_some();
     let deny = |line: &Value, text: &str| {
         let message = line["response"]["response"]["message"].as_str();
         message.is_some_and(|message| message.contains(text))
@@ -242,7 +246,11 @@ fn seed_003_plan_and_question_answers_as_they_stand() {
         (&plan, &|line| allow(line, "plan"), "approved your plan"),
         (&plan, &|line| deny(line, "revise"), "include error handling"),
         (&plan, &|line| deny(line, "rejected"), "User rejected the plan"),
-        (&question(false), &|line| allow(line, "answers"), "\"What do you mean by 'the box'?\"=\"A Docker container\""),
+        (
+            &question(false),
+            &|line| allow(line, "answers"),
+            "\"What do you mean by 'the box'?\"=\"A Docker container\"",
+        ),
         (&question(false), &|line| deny(line, "skipped"), "User skipped the question"),
     ];
     for (call, wanted, told) in cases {
@@ -291,7 +299,10 @@ async fn seed_003_hook_callback_is_a_notification() {
     let session = tape.of(place.host(OLD)).start().await.unwrap();
     session.prompt("Go").await.unwrap().outcome().await.unwrap();
     session.close().await.unwrap();
-    let answer = tape.to_agent().into_iter().find(|sent| sent["response"]["request_id"] == line["request_id"]);
+    let answer = tape
+        .to_agent()
+        .into_iter()
+        .find(|sent| sent["response"]["request_id"] == line["request_id"]);
     assert_eq!(answer.unwrap()["response"]["subtype"], "success");
 }
 

@@ -40,7 +40,9 @@ fn find<'a>(lines: &'a [Value], kind: &str) -> &'a Value {
 
 #[tokio::test]
 async fn seed_003_system_init_assistant_and_success() {
-    let place = Place::new(json!([{ "say": [{ "thinking": "Let me analyze this..." }, "Here's my response..."] }]));
+    let place = Place::new(
+        json!([{ "say": [{ "thinking": "Let me analyze this..." }, "Here's my response..."] }]),
+    );
     let lines = said(&place, OLD, &["Hi"]).await;
     has_the_fields(find(&lines, "system/init"), |line| short(line) == "system/init");
     let assistant = find(&lines, "assistant thinking+text");
@@ -89,7 +91,10 @@ async fn seed_003_system_task_started_progress_and_notification() {
         has_the_fields(find(&lines, kind), |line| short(line) == kind);
     }
     let started = find(&lines, "system/task_started");
-    assert_eq!((&started["task_type"], &started["description"]), (&json!("local_agent"), &json!("Task description")));
+    assert_eq!(
+        (&started["task_type"], &started["description"]),
+        (&json!("local_agent"), &json!("Task description"))
+    );
     assert_eq!(find(&lines, "system/task_notification")["status"], "completed");
 }
 
@@ -102,7 +107,10 @@ async fn seed_003_result_error_max_turns() {
     let outcome = session.prompt("Go").await.unwrap().outcome().await.unwrap();
     assert!(!outcome.is_success() && outcome.error().is_some());
     let result = tape.to_host().pop().unwrap();
-    assert_eq!((&result["subtype"], &result["is_error"]), (&json!("error_max_turns"), &json!(true)));
+    assert_eq!(
+        (&result["subtype"], &result["is_error"]),
+        (&json!("error_max_turns"), &json!(true))
+    );
     has_the_fields(&result, |line| line["subtype"] == "error_max_turns");
     session.close().await.unwrap();
 }

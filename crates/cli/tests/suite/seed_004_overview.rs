@@ -51,14 +51,17 @@ fn seed_004_invocation() {
 async fn seed_004_permission_modes() {
     for (mode, asked, runs) in [
         (PermissionMode::Default, true, true),
+        (PermissionMode::AcceptEdits, false, true),
         (PermissionMode::BypassPermissions, false, true),
         (PermissionMode::DontAsk, false, false),
+        (PermissionMode::Plan, true, true),
     ] {
         let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "So be it." }]));
         let tape = Tape::default();
         // A call that nobody need approve has run before it could be denied.
         let builder = place.host(OLD).legacy().permission_mode(mode.clone());
-        let builder = builder.on_permission(yes);
+        let bypasses = mode == PermissionMode::BypassPermissions;
+        let builder = builder.allow_dangerously_skip_permissions(bypasses).on_permission(yes);
         let session = tape.of(builder).start().await.unwrap();
         session.prompt("Go").await.unwrap().outcome().await.unwrap();
         assert_eq!(place.has("seen"), runs, "{mode}");
@@ -138,8 +141,7 @@ async fn seed_004_event_lifecycle_in_nine_steps() {
         { "say": "Both are there." },
     ]));
     let tape = Tape::default();
-    let session =
-        tape.of(place.host(OLD).legacy().on_permission(yes)).start().await.unwrap();
+    let session = tape.of(place.host(OLD).legacy().on_permission(yes)).start().await.unwrap();
     let outcome = session.prompt("Two files").await.unwrap().outcome().await.unwrap();
     assert_eq!(outcome.text(), "Both are there.");
     let mut flow = tape.outline();
@@ -225,7 +227,8 @@ async fn seed_004_polymorphic_content() {
     let line = |id: &str, content: Value| {
         let call = json!({ "type": "tool_use", "id": id, "name": "Grep", "input": {} });
         let result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
-        let call = json!({ "type": "assistant", "message": { "role": "assistant", "content": [call] } });
+        let call =
+            json!({ "type": "assistant", "message": { "role": "assistant", "content": [call] } });
         let result = json!({ "type": "user", "message": { "role": "user", "content": [result] } });
         [call.to_string(), result.to_string()]
     };

@@ -270,9 +270,7 @@ pub(crate) fn examples(seed: &str) -> Vec<Example> {
 
 /// The example answers of a host to this request, each with the id of a request.
 pub(crate) fn answers(seed: &str, subtype: &str, id: &Value) -> Vec<Value> {
-    let ours = |example: &Example| {
-        !example.to_host && example.answers.as_deref() == Some(subtype)
-    };
+    let ours = |example: &Example| !example.to_host && example.answers.as_deref() == Some(subtype);
     let with_id = |mut example: Example| {
         example.line["response"]["request_id"] = id.clone();
         example.line
@@ -287,18 +285,29 @@ pub(crate) fn the_agent_takes_every_example(seed: &str, flags: &[&str]) {
     let mut taken = 0;
     for example in examples(seed).into_iter().filter(|example| !example.to_host) {
         agent.say(&example.line);
-        let reply = match example.line["type"].as_str().unwrap() {
-            "user" => agent.until(|line| line["type"] == "result"),
-            "control_request" => agent.until(|line| line["type"] == "control_response"),
+        let end = match example.line["type"].as_str().unwrap() {
+            "user" => "result",
+            "control_request" => "control_response",
             // Nobody has asked: nothing comes back, and the next prompt is answered.
             _ => {
                 agent.prompt("Still there?");
-                agent.until(|line| line["type"] == "result")
+                "result"
             }
         };
-        for line in &reply {
+        loop {
+            let line = agent.line().unwrap();
             assert_ne!(line["type"], "error", "{}", example.line);
             assert_ne!(line["response"]["subtype"], "error", "{}: {line}", example.line);
+            if line["request"]["subtype"] == "mcp_message" {
+                // An example has declared a server.
+                let mut hello = answers("001", "mcp_message", &line["request_id"]).remove(0);
+                let id = &line["request"]["message"]["id"];
+                hello["response"]["response"]["mcp_response"]["id"] = id.clone();
+                agent.say(&hello);
+            }
+            if line["type"] == end {
+                break;
+            }
         }
         taken += 1;
     }
