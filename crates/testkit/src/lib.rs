@@ -6,12 +6,12 @@ pub mod fake;
 pub mod leak;
 mod recordings;
 
-/// The examples of the README compile and run.
+// The examples of the README compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// So do those of the pages.
+// So do those of the pages.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/test-offline.md")]
 struct TestOffline;

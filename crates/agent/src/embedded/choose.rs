@@ -28,7 +28,7 @@ pub(super) fn choose(
     let named = set("ANTHROPIC_MODEL").map(|name| full_name(&name));
     let named = named.unwrap_or_else(|| DEFAULT.to_owned());
     if let Some(path) = scenario.map(str::to_owned).or_else(|| set("DUOLOGUE_SCENARIO")) {
-        let scenario = Scenario::read(&path).map_err(|error| format!("{path}: {error}"))?;
+        let scenario = Scenario::read(&path).map_err(|error| error.to_string())?;
         // A conversation that goes on must not see the same ids again.
         let word = uuid::Uuid::new_v4().simple().to_string();
         let word = word.get(..8).unwrap_or_default().to_owned();

@@ -44,6 +44,6 @@ async fn it_repeats_asks_and_delegates() {
     assert_eq!(texts.last().unwrap(), "That was number 1.");
     assert_eq!(turn.outcome().await.unwrap().denials(), 1);
     let outcome = session.prompt("again").await.unwrap().outcome().await.unwrap();
-    assert_eq!(outcome.text(), "That was number 2.");
+    assert!(outcome.text().ends_with("That was number 2."), "{}", outcome.text());
     session.close().await.unwrap();
 }

@@ -1,8 +1,9 @@
 //! Seed 001, "Claude CLI Stream-JSON Protocol Format": what comes from the agent, errors, the example flow and the notes.
 
-use duologue::Event;
+use duologue::{Event, Handshake, Session};
 use duologue::ask::{Decision, PermissionRequest};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use super::seeds::{
     LENIENT, OLD, Place, Tape, bash, events, examples, question, short,
@@ -70,6 +71,21 @@ fn seed_001_assistant_tool_result_init_and_result() {
     let used =
         |line: &Value| line["modelUsage"].as_object().unwrap().values().next().cloned().unwrap();
     has_the_fields(&used(one("result")), &used(&result), &[]);
+}
+
+/// Besides `success` there is `error`.
+#[tokio::test]
+async fn seed_001_result_with_the_subtype_error() {
+    let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(ours);
+    let builder = Session::builder().handshake(Handshake::Skip);
+    let session = builder.connect(reader, writer).await.unwrap();
+    let mut turn = session.prompt("Go").await.unwrap();
+    let result = json!({ "type": "result", "subtype": "error", "is_error": true, "result": "It broke." });
+    theirs.write_all(format!("{result}\n").as_bytes()).await.unwrap();
+    let outcome = turn.outcome().await.unwrap();
+    assert_eq!((outcome.is_success(), outcome.error()), (false, Some("It broke.")));
+    session.kill().await;
 }
 
 /// All six kinds of stream events, and both kinds of delta.

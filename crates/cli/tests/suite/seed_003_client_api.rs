@@ -232,6 +232,8 @@ async fn seed_003_ask_user_question() {
     }
 }
 
+type Wanted<'a> = &'a dyn Fn(&Value) -> bool;
+
 /// The answers to plans and questions that stand in the seed, sent as they are.
 #[test]
 fn seed_003_plan_and_question_answers_as_they_stand() {
@@ -242,7 +244,7 @@ fn seed_003_plan_and_question_answers_as_they_stand() {
         let message = line["response"]["response"]["message"].as_str();
         message.is_some_and(|message| message.contains(text))
     };
-    let cases: [(&Value, &dyn Fn(&Value) -> bool, &str); 5] = [
+    let cases: [(&Value, Wanted<'_>, &str); 5] = [
         (&plan, &|line| allow(line, "plan"), "approved your plan"),
         (&plan, &|line| deny(line, "revise"), "include error handling"),
         (&plan, &|line| deny(line, "rejected"), "User rejected the plan"),
