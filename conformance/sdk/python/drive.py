@@ -2,8 +2,9 @@
 
 Usage: drive.py PATH_TO_DUOLOGUE
 
-Needs the package claude-agent-sdk. Uses no network and no model: every conversation plays a scenario, or is carried out by
-the agent's offline model. Prints one line for each thing that holds; exits 1 at the first that does not.
+Needs the package claude-agent-sdk. Uses no network and no model: every conversation plays a scenario, once in the agent itself
+and once behind our own Messages API on loopback, or is carried out by the agent's offline model. Prints one line for each thing
+that holds; exits 1 if one does not.
 """
 
 import asyncio
@@ -39,9 +40,21 @@ CONFIG = ROOT / "config"
 CLAUDE = ROOT / "bin" / "claude"
 
 
+# Whether scenarios are played by a Messages API, and those that run.
+OVER_HTTP = False
+SERVERS = []
+
+
+def served(path):
+    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    SERVERS.append(server)
+    return {"ANTHROPIC_BASE_URL": json.loads(server.stdout.readline())["base_url"], "ANTHROPIC_API_KEY": "any"}
+
+
 def folder(name):
-    path = ROOT / name
-    path.mkdir(exist_ok=True)
+    path = ROOT / ("http" if OVER_HTTP else "embedded") / name
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -51,7 +64,7 @@ def options(name, scenario=None, **more):
     if scenario is not None:
         path = cwd / "scenario.json"
         path.write_text(json.dumps(scenario))
-        env["DUOLOGUE_SCENARIO"] = str(path)
+        env.update(served(path) if OVER_HTTP else {"DUOLOGUE_SCENARIO": str(path)})
     return ClaudeAgentOptions(cli_path=str(CLAUDE), cwd=str(cwd), env=env, setting_sources=[], **more)
 
 
@@ -353,52 +366,16 @@ async def http_mcp():
         server.wait()
 
 
-async def messages_api():
-    path = folder("messages_api") / "scenario.json"
-    path.write_text(json.dumps(replies([bash("ls")], "Listed.")))
-    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        url = json.loads(server.stdout.readline())["base_url"]
-        opts = options("messages_api")
-        opts.env.update(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY="any")
-        messages = await ask("go", opts)
-        assert result_of(messages).result == "Listed."
-        assert result_of(messages).total_cost_usd > 0
-    finally:
-        server.terminate()
-        server.wait()
-
-
-async def messages_api_errors():
+async def costs_and_broken_streams():
     scenario = {
         "replies": [
-            {"error": 529},
+            {"say": [{"thinking": "Look."}, bash("ls")]},
             {"say": "This is cut off before its end.", "cut_after": 3},
-            {"say": "Recovered."},
-            {"error": {"status": 400, "message": "bad thing"}},
             {"say": "größe \u2028 🦀"},
         ]
     }
-    path = folder("messages_api_errors") / "scenario.json"
-    path.write_text(json.dumps(scenario))
-    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        url = json.loads(server.stdout.readline())["base_url"]
-        opts = options("messages_api_errors")
-        opts.env.update(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY="any")
-        async with ClaudeSDKClient(opts) as client:
-            said = []
-            for _ in range(3):
-                await client.query("go")
-                said.append(result_of([message async for message in client.receive_response()]))
-    finally:
-        server.terminate()
-        server.wait()
-    assert said[0].result == "Recovered.", said
-    assert said[1].is_error and "bad thing" in said[1].result, said
-    assert said[2].result == "größe \u2028 🦀", said
+    result = result_of(await ask("go", options("broken", scenario)))
+    assert result.result == "größe \u2028 🦀" and result.total_cost_usd > 0, result
 
 
 async def interrupt():
@@ -614,26 +591,33 @@ async def slash_commands():
 
 
 async def main():
+    global OVER_HTTP
     duologue = Path(sys.argv[1]).resolve()
     subprocess.run([duologue, "agent", "--install", str(CLAUDE.parent)], check=True, stdout=subprocess.DEVNULL)
     wanted = sys.argv[2:]
     things = [
         one_shot, offline, many_turns, permissions, deny_and_interrupt, permission_callback_fails, rules, suggestions, questions,
-        plan, refusals_reach_the_model, hooks, hook_adds_context_and_sends_back, sdk_mcp, stdio_mcp, http_mcp, messages_api,
-        messages_api_errors, interrupt, partial, max_turns, structured, resume_and_fork, resume_unknown, set_model_and_mode,
+        plan, refusals_reach_the_model, hooks, hook_adds_context_and_sends_back, sdk_mcp, stdio_mcp, http_mcp,
+        costs_and_broken_streams, interrupt, partial, max_turns, structured, resume_and_fork, resume_unknown, set_model_and_mode,
         subagents, defined_agents, system_prompt, api_error, api_retry, server_info, large_result, unicode, lone_surrogates,
         slash_commands, page,
     ]
     failed = 0
-    for thing in things:
-        if wanted and thing.__name__ not in wanted:
-            continue
-        try:
-            await asyncio.wait_for(thing(), 60)
-            print(f"ok      {thing.__name__}")
-        except Exception as error:
-            failed += 1
-            print(f"FAILED  {thing.__name__}: {type(error).__name__} {error}"[:2000])
+    for OVER_HTTP in (False, True):
+        for thing in things:
+            if wanted and thing.__name__ not in wanted:
+                continue
+            name = thing.__name__ + (", over HTTP" if OVER_HTTP else "")
+            try:
+                await asyncio.wait_for(thing(), 60)
+                print(f"ok      {name}")
+            except Exception as error:
+                failed += 1
+                print(f"FAILED  {name}: {type(error).__name__} {error}"[:2000])
+            for server in SERVERS:
+                server.terminate()
+                server.wait()
+            SERVERS.clear()
     return 1 if failed else 0
 
 

@@ -1,7 +1,7 @@
 //! Seed 001, "Claude CLI Stream-JSON Protocol Format": what comes from the agent, errors, the example flow and the notes.
 
-use duologue::{Event, Handshake, Session};
 use duologue::ask::{Decision, PermissionRequest};
+use duologue::{Event, Handshake, Session};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
@@ -81,7 +81,8 @@ async fn seed_001_result_with_the_subtype_error() {
     let builder = Session::builder().handshake(Handshake::Skip);
     let session = builder.connect(reader, writer).await.unwrap();
     let mut turn = session.prompt("Go").await.unwrap();
-    let result = json!({ "type": "result", "subtype": "error", "is_error": true, "result": "It broke." });
+    let result =
+        json!({ "type": "result", "subtype": "error", "is_error": true, "result": "It broke." });
     theirs.write_all(format!("{result}\n").as_bytes()).await.unwrap();
     let outcome = turn.outcome().await.unwrap();
     assert_eq!((outcome.is_success(), outcome.error()), (false, Some("It broke.")));
