@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use duologue_model::{
-    ApiError, Block, Chunk, Message, MessagesModel, Model, ModelError, Purpose, Reply, Retrying, Scenario,
-    Script, Server,
+    ApiError, Block, Chunk, Message, MessagesModel, Model, ModelError, Purpose, Reply, Retrying,
+    Scenario, Script, Server,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
