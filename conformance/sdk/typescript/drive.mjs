@@ -8,7 +8,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -548,7 +548,11 @@ const things = {
     const file = join(dirname(fileURLToPath(import.meta.url)), "page.mjs");
     writeFileSync(file, code);
     const env = { ...opts.env, CLAUDE: claude };
-    execFileSync(process.execPath, ["--test", file], { cwd: opts.cwd, env, encoding: "utf8" });
+    try {
+      execFileSync(process.execPath, ["--test", file], { cwd: opts.cwd, env, encoding: "utf8" });
+    } finally {
+      rmSync(file);
+    }
   },
 };
 
