@@ -2,13 +2,15 @@
 
 Usage: drive.py PATH_TO_DUOLOGUE
 
-Needs the package claude-agent-sdk. Uses no network and no model: every conversation plays a scenario, or is carried out by
-the agent's offline model. Prints one line for each thing that holds; exits 1 at the first that does not.
+Needs the package claude-agent-sdk. Uses no network and no model: every conversation plays a scenario, once in the agent itself
+and once behind our own Messages API on loopback, or is carried out by the agent's offline model. Prints one line for each thing
+that holds; exits 1 if one does not.
 """
 
 import asyncio
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 from claude_agent_sdk import (
+    AgentDefinition,
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
@@ -37,9 +40,21 @@ CONFIG = ROOT / "config"
 CLAUDE = ROOT / "bin" / "claude"
 
 
+# Whether scenarios are played by a Messages API, and those that run.
+OVER_HTTP = False
+SERVERS = []
+
+
+def served(path):
+    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    SERVERS.append(server)
+    return {"ANTHROPIC_BASE_URL": json.loads(server.stdout.readline())["base_url"], "ANTHROPIC_API_KEY": "any"}
+
+
 def folder(name):
-    path = ROOT / name
-    path.mkdir(exist_ok=True)
+    path = ROOT / ("http" if OVER_HTTP else "embedded") / name
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -49,7 +64,7 @@ def options(name, scenario=None, **more):
     if scenario is not None:
         path = cwd / "scenario.json"
         path.write_text(json.dumps(scenario))
-        env["DUOLOGUE_SCENARIO"] = str(path)
+        env.update(served(path) if OVER_HTTP else {"DUOLOGUE_SCENARIO": str(path)})
     return ClaudeAgentOptions(cli_path=str(CLAUDE), cwd=str(cwd), env=env, setting_sources=[], **more)
 
 
@@ -120,6 +135,32 @@ async def permissions():
     assert len(result_of(messages).permission_denials) == 1
 
 
+async def deny_and_interrupt():
+    async def decide(name, tool_input, context):
+        return PermissionResultDeny(message="stop", interrupt=True)
+
+    async with ClaudeSDKClient(options("deny_stop", replies([bash("touch no")], "Still here."), can_use_tool=decide)) as client:
+        await client.query("go")
+        messages = [message async for message in client.receive_response()]
+        assert result_of(messages).subtype == "error_during_execution"
+        await client.query("again")
+        messages = [message async for message in client.receive_response()]
+        assert result_of(messages).result == "Still here."
+    assert not (folder("deny_stop") / "no").exists()
+
+
+async def permission_callback_fails():
+    async def decide(name, tool_input, context):
+        raise RuntimeError("out of order")
+
+    scenario = {"replies": [{"say": [bash("touch no")]}, {"say": "A pity.", "when": {"tool_result": "out of order"}}]}
+    async with ClaudeSDKClient(options("decide_fails", scenario, can_use_tool=decide)) as client:
+        await client.query("go")
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == "A pity."
+    assert not (folder("decide_fails") / "no").exists()
+
+
 async def rules():
     scenario = replies([bash("touch yes")], "Done.")
     await ask("go", options("rules", scenario, allowed_tools=["Bash(touch *)"]))
@@ -176,6 +217,46 @@ async def plan():
     assert result_of(messages).result == "Resting."
     modes = [message.data.get("permissionMode") for message in messages if isinstance(message, SystemMessage)]
     assert modes[0] == "plan" and "default" in modes, modes
+
+
+async def refusals_reach_the_model():
+    question = {"question": "Tabs?", "header": "Tabs", "options": [{"label": "Yes", "description": "y"}, {"label": "No", "description": "n"}], "multiSelect": False}
+
+    async def decide(name, tool_input, context):
+        return PermissionResultDeny(message="later, " + name)
+
+    scenario = {
+        "replies": [
+            {"say": [{"tool": "AskUserQuestion", "input": {"questions": [question]}}]},
+            {"say": [{"tool": "ExitPlanMode", "input": {"plan": "1. Rest"}}], "when": {"tool_result": "later, AskUserQuestion"}},
+            {"say": "I plan again.", "when": {"tool_result": "later, ExitPlanMode"}},
+        ]
+    }
+    opts = options("refusals", scenario, can_use_tool=decide, permission_mode="plan")
+    async with ClaudeSDKClient(opts) as client:
+        await client.query("plan")
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == "I plan again."
+
+
+async def hook_adds_context_and_sends_back():
+    async def context(hook_input, tool_use_id, context):
+        return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "It is Sunday."}}
+
+    async def stop(hook_input, tool_use_id, context):
+        return {} if hook_input["stop_hook_active"] else {"decision": "block", "reason": "say goodbye"}
+
+    scenario = {
+        "replies": [
+            {"say": "Done.", "when": {"history": "Sunday"}},
+            {"say": "Goodbye.", "when": {"history": "say goodbye"}},
+        ]
+    }
+    matchers = {"UserPromptSubmit": [HookMatcher(hooks=[context])], "Stop": [HookMatcher(hooks=[stop])]}
+    async with ClaudeSDKClient(options("hook_context", scenario, hooks=matchers)) as client:
+        await client.query("go")
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == "Goodbye."
 
 
 async def hooks():
@@ -285,21 +366,16 @@ async def http_mcp():
         server.wait()
 
 
-async def messages_api():
-    path = folder("messages_api") / "scenario.json"
-    path.write_text(json.dumps(replies([bash("ls")], "Listed.")))
-    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        url = json.loads(server.stdout.readline())["base_url"]
-        opts = options("messages_api")
-        opts.env.update(ANTHROPIC_BASE_URL=url, ANTHROPIC_API_KEY="any")
-        messages = await ask("go", opts)
-        assert result_of(messages).result == "Listed."
-        assert result_of(messages).total_cost_usd > 0
-    finally:
-        server.terminate()
-        server.wait()
+async def costs_and_broken_streams():
+    scenario = {
+        "replies": [
+            {"say": [{"thinking": "Look."}, bash("ls")]},
+            {"say": "This is cut off before its end.", "cut_after": 3},
+            {"say": "größe \u2028 🦀"},
+        ]
+    }
+    result = result_of(await ask("go", options("broken", scenario)))
+    assert result.result == "größe \u2028 🦀" and result.total_cost_usd > 0, result
 
 
 async def interrupt():
@@ -387,6 +463,35 @@ async def subagents():
     assert len(parents) == 2, parents
 
 
+async def defined_agents():
+    delegate = {"tool": "Agent", "input": {"description": "Look", "prompt": "look", "subagent_type": "scout"}}
+    scenario = {
+        "agents": {"scout": {"system": "You look."}},
+        "replies": [
+            {"say": [delegate]},
+            {"agent": "scout", "say": "All fine."},
+            {"say": "Fine.", "when": {"tool_result": "All fine."}},
+        ],
+    }
+    agents = {"scout": AgentDefinition(description="Looks", prompt="You look.")}
+    messages = await ask("delegate", options("defined_agents", scenario, agents=agents))
+    assert result_of(messages).result == "Fine."
+
+
+async def system_prompt():
+    scenario = {"replies": [{"say": "Arr.", "when": {"system": "Talk like a pirate."}}]}
+    preset = {"type": "preset", "preset": "claude_code", "append": "Talk like a pirate."}
+    for prompt in ("Talk like a pirate.", preset):
+        messages = await ask("hi", options("system_prompt", scenario, system_prompt=prompt))
+        assert result_of(messages).result == "Arr."
+
+
+async def api_retry():
+    messages = await ask("go", options("api_retry", {"replies": [{"error": 529}, {"say": "Recovered."}]}))
+    assert result_of(messages).result == "Recovered."
+    assert [m.subtype for m in messages if isinstance(m, SystemMessage)].count("api_retry") == 1
+
+
 async def api_error():
     scenario = {"replies": [{"error": {"status": 400, "message": "bad thing"}}]}
     seen = []
@@ -406,9 +511,66 @@ async def server_info():
 
 
 async def large_result():
-    scenario = {"replies": [{"say": {"text": "0123456789", "repeat": 100000}}]}
-    messages = await ask("go", options("large", scenario))
-    assert len(result_of(messages).result) == 1_000_000
+    scenario = {"replies": [{"say": {"text": "0123456789", "repeat": 1048576}}]}
+    # What the SDK takes by default is less.
+    messages = await ask("go", options("large", scenario, max_buffer_size=64 * 1024 * 1024))
+    assert len(result_of(messages).result) == 10_485_760
+
+
+async def unicode():
+    text = "Zeile\u2028Absatz\u2029 🦀 👩\u200d👩\u200d👧 \u0000 e\u0301"
+    seen = []
+
+    @tool("echo", "Echoes", {"text": str})
+    async def echo(args):
+        seen.append(args["text"])
+        return {"content": [{"type": "text", "text": args["text"]}]}
+
+    scenario = {
+        "replies": [
+            {"say": [{"tool": "mcp__e__echo", "input": {"text": text}}], "when": {"prompt": text}},
+            {"say": text, "when": {"tool_result": text}},
+        ]
+    }
+    server = create_sdk_mcp_server("e", tools=[echo])
+    opts = options("unicode", scenario, mcp_servers={"e": server}, allowed_tools=["mcp__e__echo"])
+    async with ClaudeSDKClient(opts) as client:
+        await client.query(text)
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == text and seen == [text], (messages, seen)
+
+
+async def lone_surrogates():
+    """Half a character, as programs cut it: it must neither end the agent nor its conversation."""
+    scenario = {"replies": [{"say": "Heard.", "when": {"prompt": " off"}}]}
+    async with ClaudeSDKClient(options("surrogates", scenario)) as client:
+        await client.query("cut \ud83e off")
+        messages = [message async for message in client.receive_response()]
+    assert result_of(messages).result == "Heard."
+
+
+async def resume_unknown():
+    seen = []
+    try:
+        opts = options("resume_unknown", replies("x"), resume="99999999-2222-4333-8444-555555555555")
+        async for message in query(prompt="hi", options=opts):
+            seen.append(message)
+    except Exception as error:
+        assert seen or "No conversation found" in str(error), error
+    if seen:
+        assert "No conversation found" in str(result_of(seen).errors), seen
+
+
+async def page():
+    """The program of docs/test-offline.md, as it stands there."""
+    text = (Path(sys.argv[1]).resolve().parent / "../../docs/test-offline.md").read_text()
+    cwd = folder("page")
+    (cwd / "talk.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.S)[1])
+    (cwd / "test_page.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
+    env = {**os.environ, "CLAUDE_CONFIG_DIR": str(CONFIG), "CLAUDE": str(CLAUDE)}
+    run = await asyncio.create_subprocess_exec(sys.executable, "-m", "unittest", "test_page", cwd=cwd, env=env, stderr=subprocess.PIPE)
+    _, stderr = await run.communicate()
+    assert run.returncode == 0, stderr.decode()
 
 
 async def slash_commands():
@@ -429,24 +591,33 @@ async def slash_commands():
 
 
 async def main():
+    global OVER_HTTP
     duologue = Path(sys.argv[1]).resolve()
     subprocess.run([duologue, "agent", "--install", str(CLAUDE.parent)], check=True, stdout=subprocess.DEVNULL)
     wanted = sys.argv[2:]
     things = [
-        one_shot, offline, many_turns, permissions, rules, suggestions, questions, plan, hooks, sdk_mcp, stdio_mcp, http_mcp, messages_api, interrupt, partial,
-        max_turns, structured, resume_and_fork, set_model_and_mode, subagents, api_error, server_info, large_result,
-        slash_commands,
+        one_shot, offline, many_turns, permissions, deny_and_interrupt, permission_callback_fails, rules, suggestions, questions,
+        plan, refusals_reach_the_model, hooks, hook_adds_context_and_sends_back, sdk_mcp, stdio_mcp, http_mcp,
+        costs_and_broken_streams, interrupt, partial, max_turns, structured, resume_and_fork, resume_unknown, set_model_and_mode,
+        subagents, defined_agents, system_prompt, api_error, api_retry, server_info, large_result, unicode, lone_surrogates,
+        slash_commands, page,
     ]
     failed = 0
-    for thing in things:
-        if wanted and thing.__name__ not in wanted:
-            continue
-        try:
-            await asyncio.wait_for(thing(), 60)
-            print(f"ok      {thing.__name__}")
-        except Exception as error:
-            failed += 1
-            print(f"FAILED  {thing.__name__}: {type(error).__name__} {error}"[:2000])
+    for OVER_HTTP in (False, True):
+        for thing in things:
+            if wanted and thing.__name__ not in wanted:
+                continue
+            name = thing.__name__ + (", over HTTP" if OVER_HTTP else "")
+            try:
+                await asyncio.wait_for(thing(), 60)
+                print(f"ok      {name}")
+            except Exception as error:
+                failed += 1
+                print(f"FAILED  {name}: {type(error).__name__} {error}"[:2000])
+            for server in SERVERS:
+                server.terminate()
+                server.wait()
+            SERVERS.clear()
     return 1 if failed else 0
 
 

@@ -6,7 +6,8 @@ use duologue_agent::protocol::content::Content;
 use duologue_agent::{Agent, Task, ToolOutput, Turn, TurnResult};
 use serde_json::json;
 
-struct Parrot {
+#[derive(Default)]
+pub(crate) struct Parrot {
     heard: usize,
 }
 
@@ -48,5 +49,5 @@ impl Agent for Parrot {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::process::ExitCode {
-    duologue_agent::serve_stdio(Parrot { heard: 0 }).await
+    duologue_agent::serve_stdio(Parrot::default()).await
 }

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use duologue_model::Model;
 use duologue_protocol::content::Content;
 use duologue_protocol::hook::SessionStart;
-use duologue_protocol::{Text, Wire as _};
+use duologue_protocol::{RawJson, Text};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, RequestHandler, TurnError, TurnResult};
@@ -162,7 +162,8 @@ fn content(content: &Content) -> Value {
     match content {
         Content::Text(text) if text.is_empty() => json!("(no content)"),
         content => {
-            serde_json::from_str(&content.to_json()).unwrap_or_else(|_| json!("(no content)"))
+            let value = RawJson::from_wire(content).to_value_lossy();
+            value.unwrap_or_else(|_| json!("(no content)"))
         }
     }
 }

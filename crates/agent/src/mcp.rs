@@ -45,7 +45,7 @@ impl Session {
         tool_use_id: &str,
     ) -> Result<Value, AskError> {
         let id = Text::from(self.new_id());
-        let arguments = arguments.to_value().unwrap_or_default();
+        let arguments = arguments.to_value_lossy().unwrap_or_default();
         let meta = json!({ "claudecode/toolUseId": tool_use_id, "progressToken": &*id });
         let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
         self.call(server, json!(&*id), "tools/call", params).await
@@ -59,7 +59,7 @@ impl Session {
         params: Value,
     ) -> Result<Value, AskError> {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        let answer = self.mcp(server, object(&message)).await?.to_value().unwrap_or_default();
+        let answer = self.mcp(server, object(&message)).await?.to_value_lossy().unwrap_or_default();
         match answer.get("error") {
             Some(error) => {
                 let message = error["message"].as_str().unwrap_or("the MCP server refused");

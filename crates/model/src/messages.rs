@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Body, Client, Response};
 use sse_stream::{Sse, SseStream};
 use tokio::sync::OnceCell;
@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use crate::error::{ApiFailure, ModelError};
 use crate::message::Event;
 use crate::model::{Answering, Model, Teller};
+use crate::purpose::Purpose;
 use crate::request::Request;
 
 mod builder;
@@ -131,11 +132,12 @@ impl Shared {
         let client = self.client.get_or_try_init(async || self.make_client()).await?;
         let mut body = request.body().clone();
         body["stream"] = true.into();
-        let sending = client
-            .post(self.url.clone())
-            .headers(self.headers.clone())
-            .body(body.to_string())
-            .send();
+        let mut headers = self.headers.clone();
+        if request.purpose() == Purpose::Sub {
+            // As the CLI marks its sub-agents: a script behind the API tells them apart by it.
+            headers.insert("x-claude-code-agent-id", HeaderValue::from_static("sub"));
+        }
+        let sending = client.post(self.url.clone()).headers(headers).body(body.to_string()).send();
         let response = match timeout(self.answer, sending).await {
             Err(_) => return Err(ModelError::Silent(self.answer)),
             Ok(Err(error)) => return Err(ModelError::Unreachable(reason(&error.without_url()))),

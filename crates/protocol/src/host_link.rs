@@ -256,6 +256,7 @@ impl HostLink {
             Ok("result" | "system" | "command_lifecycle" | "conversation_reset") => {
                 if let Decoded::Known(message) = line.to_host() {
                     self.activity.saw(&message);
+                    self.ask_by_call(&message);
                 }
                 Route::Conversation
             }
@@ -284,11 +285,19 @@ impl HostLink {
     }
 
     fn ask_by_call(&mut self, message: &ToHost) {
-        let (Some(legacy), ToHost::Assistant(line)) = (&mut self.legacy, message) else { return };
-        for (id, ask) in legacy.asks(line) {
-            self.asked.asked(&id);
-            let request = Box::new(AgentRequest::CanUseTool(Box::new(ask)));
-            self.events.push_back(LinkEvent::Asked { id, request });
+        let Some(legacy) = &mut self.legacy else { return };
+        if let ToHost::Assistant(line) = message {
+            for (id, ask) in legacy.asks(line) {
+                self.asked.asked(&id);
+                let request = Box::new(AgentRequest::CanUseTool(Box::new(ask)));
+                self.events.push_back(LinkEvent::Asked { id, request });
+            }
+        }
+        // Nobody waits for an answer any more: such an agent cannot say so.
+        for id in legacy.settled(message) {
+            if self.asked.withdrawn(&id) {
+                self.events.push_back(LinkEvent::Withdrawn { id });
+            }
         }
     }
 

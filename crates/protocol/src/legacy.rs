@@ -24,7 +24,7 @@
 use crate::content::LazyContent;
 use crate::id::{SessionId, ToolUseId, Uuid};
 use crate::json::Number;
-use crate::lines::{PermissionDenial, ResultSubtype};
+use crate::lines::{PermissionDenial, ResultSubtype, TurnResult};
 use crate::message::{ModelUsage, Usage};
 use crate::text::Text;
 use crate::wire::{Map, record};
@@ -142,6 +142,31 @@ record! {
         session_id: SessionId,
         /// Names this line.
         uuid: Uuid,
+    }
+}
+
+impl SystemResult {
+    /// The same as today's line for the end of a turn.
+    pub fn as_result(&self) -> TurnResult {
+        let subtype = match self.is_error.is_true() {
+            true => ResultSubtype::Error,
+            false => ResultSubtype::Success,
+        };
+        let mut result = TurnResult::new();
+        result.subtype = self.result_subtype.value().cloned().unwrap_or(subtype).into();
+        result.is_error = self.is_error;
+        result.result = self.result.clone();
+        result.errors = self.errors.clone();
+        result.duration_ms = self.duration_ms;
+        result.duration_api_ms = self.duration_api_ms;
+        result.num_turns = self.num_turns;
+        result.total_cost_usd = self.total_cost_usd;
+        result.usage = self.usage.clone();
+        result.model_usage = self.model_usage.clone();
+        result.permission_denials = self.permission_denials.clone();
+        result.session_id = self.session_id.clone();
+        result.uuid = self.uuid.clone();
+        result
     }
 }
 

@@ -6,9 +6,20 @@ pub mod fake;
 pub mod leak;
 mod recordings;
 
-/// The examples of the README compile and run.
+// The examples of the README compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+// So do those of the pages.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/test-offline.md")]
+struct TestOffline;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/write-an-agent.md")]
+struct WriteAnAgent;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/play-a-script.md")]
+struct PlayAScript;
 
 pub use recordings::{Entry, Recording, recordings, root};

@@ -170,7 +170,7 @@ impl Thinker {
                     self.announce_background(call, &output).await;
                 }
                 if name == "StructuredOutput" && !output.is_failure() {
-                    lock(&self.shaped).get_or_insert(input.to_value().unwrap_or(Value::Null));
+                    lock(&self.shaped).get_or_insert(input.to_value_lossy().unwrap_or(Value::Null));
                 }
                 Ok(output)
             }
@@ -193,8 +193,8 @@ impl Thinker {
         decision: Option<PermissionDecision>,
     ) -> TurnResult {
         let content = output.content.to_json();
-        let for_host = output.tool_use_result.to_value().ok();
-        let for_model = content.to_value().unwrap_or(Value::Null);
+        let for_host = output.tool_use_result.to_value_lossy().ok();
+        let for_model = content.to_value_lossy().unwrap_or(Value::Null);
         self.keep(call.id.as_str(), for_model, output.is_error, for_host.as_ref());
         let mut said = voice::ToolOutput::new(
             content

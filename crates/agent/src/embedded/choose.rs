@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use duologue_model::{MessagesModel, Model, OfflineModel, Retrying, Scenario, ScriptedModel};
+use duologue_protocol::control::ModelInfo;
 
 /// The model of the CLI whose forms are spoken here.
 const DEFAULT: &str = "claude-opus-5-5";
@@ -27,7 +28,7 @@ pub(super) fn choose(
     let named = set("ANTHROPIC_MODEL").map(|name| full_name(&name));
     let named = named.unwrap_or_else(|| DEFAULT.to_owned());
     if let Some(path) = scenario.map(str::to_owned).or_else(|| set("DUOLOGUE_SCENARIO")) {
-        let scenario = Scenario::read(&path).map_err(|error| format!("{path}: {error}"))?;
+        let scenario = Scenario::read(&path).map_err(|error| error.to_string())?;
         // A conversation that goes on must not see the same ids again.
         let word = uuid::Uuid::new_v4().simple().to_string();
         let word = word.get(..8).unwrap_or_default().to_owned();
@@ -46,6 +47,22 @@ pub(super) fn choose(
     }
     let model = OfflineModel::new().folder(folder.to_string_lossy());
     Ok(Chosen { model: Arc::new(model), name: OfflineModel::NAME.to_owned(), key_source: "none" })
+}
+
+/// The models that a person can choose, with the one that answers if nobody does first.
+pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
+    let model = |value: &str, name: &str, resolved: &str| {
+        ModelInfo::new()
+            .value(value)
+            .resolved_model(resolved)
+            .display_name(name)
+            .description(resolved)
+    };
+    let mut models = vec![model("default", "Default (recommended)", usual)];
+    for (value, name) in [("opus", "Opus"), ("sonnet", "Sonnet"), ("haiku", "Haiku")] {
+        models.push(model(value, name, &full_name(value)));
+    }
+    models
 }
 
 /// The name of a model, for an alias as people type it.

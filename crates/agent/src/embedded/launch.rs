@@ -83,6 +83,7 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     let mut invocation = Invocation::new(&flags, var)?;
     let setup = &mut invocation.setup;
     let Chosen { model, name, key_source } = choose(flags.value("--scenario"), &setup.cwd, var)?;
+    setup.options.info.models = super::choose::models(&name);
     setup.options.info.model = name.into();
     setup.options.info.api_key_source = key_source.into();
     let conversation = open(setup)?;
@@ -116,7 +117,10 @@ fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
         if sessions.path(id).is_none() {
             return Err("Error: Invalid session ID. Must be a valid UUID.".into());
         }
-        if sessions.exists(id) {
+        // The oldest descriptions have it that a conversation of that name goes on.
+        if sessions.exists(id) && setup.options.lenient && setup.start == Start::New {
+            setup.start = Start::Old { id: id.clone(), fork: false };
+        } else if sessions.exists(id) {
             return Err(format!("Error: Session ID {id} is already in use.").into());
         }
     }

@@ -7,7 +7,7 @@ use duologue_model::{Folded, Model as _, Part, Purpose, Request};
 use duologue_protocol::agent_link::Reply;
 use duologue_protocol::content::Content;
 use duologue_protocol::control::{AgentInfo, HostRequest};
-use duologue_protocol::lines::{User, UserMessage};
+use duologue_protocol::lines::{AuthStatus, User, UserMessage};
 use duologue_protocol::{RawJson, RawObject, Text};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ const WINDOW: u64 = 200_000;
 pub(super) fn handler(shared: &Arc<Shared>) -> RequestHandler {
     let shared = Arc::clone(shared);
     Arc::new(move |session, request| {
-        let asked = RawJson::from_wire(request).to_value().unwrap_or_default();
+        let asked = RawJson::from_wire(request).to_value_lossy().unwrap_or_default();
         let reply = match request {
             HostRequest::Initialize(_) => {
                 return Some(Answer::Now(initialize(&shared, session, &asked)));
@@ -59,6 +59,15 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
         && let Err(error) = shared.want_shape(hello["jsonSchema"].clone())
     {
         return Reply::error(error);
+    }
+    if shared.setup.auth_status {
+        // Nobody logs in here.
+        let line = AuthStatus::new()
+            .is_authenticating(false)
+            .output(Vec::new())
+            .uuid(session.new_id())
+            .session_id(session.id());
+        session.core.with(|state| state.link.say(Box::new(line)));
     }
     // The host may have servers of its own, which answer once it hears.
     tokio::spawn({

@@ -62,6 +62,8 @@ pub struct Setup {
     pub start: Start,
     /// Whether the host hears of command hooks.
     pub hook_events: bool,
+    /// Whether the host hears in the handshake how logging in stands: `--enable-auth-status`.
+    pub auth_status: bool,
 }
 
 /// Which conversation it is.
@@ -111,6 +113,7 @@ impl Setup {
             sources: Vec::new(),
             start: Start::New,
             hook_events: false,
+            auth_status: false,
         }
     }
 }

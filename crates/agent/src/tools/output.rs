@@ -145,7 +145,7 @@ impl ToolOutput {
     /// The `tool_result` block of a call.
     pub fn to_block(&self, tool_use_id: &str) -> RawJson {
         let mut block = json!({ "type": "tool_result", "tool_use_id": tool_use_id });
-        block["content"] = self.content.to_json().to_value().unwrap_or(Value::Null);
+        block["content"] = self.content.to_json().to_value_lossy().unwrap_or(Value::Null);
         if let Some(is_error) = self.is_error {
             block["is_error"] = json!(is_error);
         }

@@ -68,7 +68,7 @@ impl Tool for StructuredOutputTool {
 
     fn run<'a>(&'a self, input: RawObject, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let Ok(value) = input.to_value() else {
+            let Ok(value) = input.to_value_lossy() else {
                 return ToolOutput::unparsable("StructuredOutput", input.as_json());
             };
             let wrong: Vec<String> = self

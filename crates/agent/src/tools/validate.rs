@@ -13,7 +13,7 @@ pub(super) fn check(tool: &dyn Tool, input: &RawObject) -> Option<ToolOutput> {
     let schema = tool.input_schema();
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
-    let Ok(Value::Object(input)) = input.to_value() else {
+    let Ok(Value::Object(input)) = input.to_value_lossy() else {
         return Some(ToolOutput::unparsable(tool.name(), input.as_json()));
     };
 

@@ -2,6 +2,7 @@ mod commands;
 mod driving;
 mod embedded;
 mod embedded_rest;
+mod example;
 mod faults;
 mod files;
 mod hooks;

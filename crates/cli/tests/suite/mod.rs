@@ -22,3 +22,19 @@ mod run;
 #[cfg(unix)]
 mod run_ends;
 mod schema;
+#[cfg(unix)]
+mod seed_000_input_messages;
+#[cfg(unix)]
+mod seed_001_to_the_agent;
+#[cfg(unix)]
+mod seed_001_to_the_host;
+#[cfg(unix)]
+mod seed_002_snapshots;
+#[cfg(unix)]
+mod seed_003_client_api;
+#[cfg(unix)]
+mod seed_003_output_types;
+#[cfg(unix)]
+mod seed_004_overview;
+#[cfg(unix)]
+mod seeds;

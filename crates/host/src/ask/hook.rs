@@ -77,6 +77,13 @@ impl Hook {
         self
     }
 
+    /// Whether it may be meant by a call about this tool. What is no list of names might mean any.
+    pub(crate) fn may_mean(&self, tool: Option<&str>) -> bool {
+        let (Some(matcher), Some(tool)) = (&self.matcher, tool) else { return true };
+        let is_list = matcher.chars().all(|c| c.is_ascii_alphanumeric() || "_|, -".contains(c));
+        !is_list || matcher.is_empty() || matcher.split(['|', ',']).any(|name| name.trim() == tool)
+    }
+
     pub(crate) fn as_matcher(&self, id: CallbackId) -> HookMatcher {
         let mut matcher = HookMatcher::new().hook_callback_ids([id]);
         matcher.matcher = self.matcher.clone().into();
@@ -116,7 +123,8 @@ impl HookCall {
 
     /// What happened, by name.
     pub fn event(&self) -> &str {
-        self.input().map_or("", HookInput::tag)
+        let named = self.callback.hook_name.as_str().unwrap_or_default();
+        self.input().map_or(named, HookInput::tag)
     }
 
     /// The tool that it is about.

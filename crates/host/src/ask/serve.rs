@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use crate::mcp::{self, McpConnection};
 
 use super::handlers::{BoxFuture, Handler, Handlers, boxed};
-use super::hook::HookCall;
+use super::hook::{Hook, HookCall};
 use super::permission::PermissionRequest;
 use super::person::{PlanRequest, QuestionRequest};
 
@@ -249,16 +249,25 @@ impl Server {
         Ok(Job { work, deadline, failed })
     }
 
-    fn hook(&self, callback: Box<HookCallback>) -> Result<Job, Answer> {
+    fn hook(&self, mut callback: Box<HookCallback>) -> Result<Job, Answer> {
+        // The oldest descriptions call what happened by another name.
+        if callback.input.value().is_none()
+            && let Some(data) = callback.hook_data.value()
+        {
+            callback.input = data.read().ok().into();
+        }
         let is_pre_tool_use = HookCall::new(callback.clone()).event() == "PreToolUse";
         let failed: Failed = if is_pre_tool_use {
             |why| Answer::of(&HookOutput::deny_tool(why))
         } else {
             |why| Answer::Error(why.into())
         };
-        let number = callback.callback_id.as_str().and_then(callback_number);
+        let number = match callback.callback_id.as_str() {
+            Some(id) => callback_number(id),
+            None => self.hook_by_name(&callback),
+        };
         let Some(hook) = number.and_then(|number| self.handlers.hooks.get(number)) else {
-            // The oldest descriptions tell of hooks that only want to be heard.
+            // Nobody has asked for it: it only wants to be heard.
             return Err(if callback.hook_name.value().is_some() {
                 Answer::of(&RawObject::default())
             } else {
@@ -269,6 +278,14 @@ impl Server {
         let deadline = hook.timeout.map(|limit| limit - (limit / 10).min(SOONER));
         let work = answered(&hook.handler, HookCall::new(callback), |output| Answer::of(&output));
         Ok(Job { work, deadline, failed })
+    }
+
+    /// The first hook that an event of this name can be meant for.
+    fn hook_by_name(&self, callback: &HookCallback) -> Option<usize> {
+        let event = callback.hook_name.as_str()?;
+        let call = HookCall::new(Box::new(callback.clone()));
+        let is_meant = |hook: &Hook| hook.event == event && hook.may_mean(call.tool_name());
+        self.handlers.hooks.iter().position(is_meant)
     }
 
     fn mcp(&self, message: McpMessage) -> Result<Job, Answer> {

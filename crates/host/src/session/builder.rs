@@ -401,7 +401,9 @@ impl SessionBuilder {
             launch = launch
                 .supported_dialog_kinds(self.handlers.dialog_kinds.iter().map(String::as_str));
         }
-        if self.handlers.wants_permissions() && !launch.has_permission_prompts() {
+        // A call is asked about once: by itself, or by a request.
+        let asks = self.handlers.wants_permissions() && !self.config.legacy;
+        if asks && !launch.has_permission_prompts() {
             launch = launch.permission_prompts(PermissionPrompts::Host);
         }
         self.config.launch = launch;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use duologue_model::{
-    ApiError, Block, Chunk, Message, MessagesModel, Model, ModelError, Reply, Retrying, Scenario,
-    Script, Server,
+    ApiError, Block, Chunk, Message, MessagesModel, Model, ModelError, Purpose, Reply, Retrying,
+    Scenario, Script, Server,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -70,6 +70,15 @@ async fn what_the_server_says_is_heard() {
     assert_eq!(asked.header("anthropic-version"), Some("2023-06-01"));
     assert!(asked.header("user-agent").unwrap().starts_with("duologue/"));
     server.finished().unwrap();
+}
+
+#[tokio::test]
+async fn a_sub_agent_is_known_at_the_other_end() {
+    let scenario = Scenario::new().reply(Reply::text("To the sub-agent.").agent("sub"));
+    let (server, model) = pair(scenario).await;
+    let heard = hear(&model, request("go").with_purpose(Purpose::Sub)).await;
+    assert_eq!(heard.folded.text(), "To the sub-agent.");
+    assert_eq!(server.requests()[0].purpose, Purpose::Sub);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::content::ContentBlock;
 use crate::control::{AgentRequest, ControlRequestToHost, HookCallback};
 use crate::json::RawJson;
-use crate::legacy::{SystemResult, encode_result};
+use crate::legacy::{ErrorLine, SystemResult, encode_result};
 use crate::lines::{Assistant, Prompt, TurnResult, User};
 use crate::system::System;
 use crate::to_host::ToHost;
@@ -30,6 +30,7 @@ impl Seeds {
     /// The line in its old form; `None` if the oldest descriptions know nothing of the kind.
     pub(super) fn render(&mut self, line: ToHost) -> Option<String> {
         match line {
+            ToHost::Assistant(line) if line.error.value().is_some() => Some(error(&line)),
             ToHost::Assistant(line) => Some(self.snapshot(*line).to_line()),
             ToHost::System(System::Init(init)) => {
                 let first = !std::mem::replace(&mut self.opened, true);
@@ -85,6 +86,21 @@ impl Seeds {
         line.uuid = result.uuid;
         line.to_line()
     }
+}
+
+/// A failure of the API is a line of its own, not a message.
+fn error(line: &Assistant) -> String {
+    let text = line.message.value().map(|message| message.text()).unwrap_or_default();
+    let kind = line.error.as_str().unwrap_or("unknown");
+    let kind = match kind {
+        "unknown" | "server_error" => "api_error".to_owned(),
+        kind if kind.ends_with("_error") => kind.to_owned(),
+        kind => format!("{kind}_error"),
+    };
+    let mut error = ErrorLine::of(kind, text);
+    error.session_id = line.session_id.clone();
+    error.uuid = line.uuid.clone();
+    error.to_line()
 }
 
 /// A hook is named, not called back.

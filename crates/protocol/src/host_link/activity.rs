@@ -69,6 +69,7 @@ impl Activity {
                     self.taken_back(uuid);
                 }
             }
+            ToHost::System(System::Result(result)) => self.result(&result.as_result()),
             ToHost::System(System::Init(init)) => {
                 self.in_turn = self.prompted;
                 if let Some(session) = init.session_id.value()

@@ -8,6 +8,8 @@ use crate::id::{RequestId, ToolUseId};
 use crate::legacy::{Approve, DenyLine, ToolResultLine};
 use crate::lines::Assistant;
 use crate::permission::PermissionResult;
+use crate::system::System;
+use crate::to_host::ToHost;
 use crate::tool::AskUserQuestion;
 use crate::transcript::Seen;
 use crate::wire::Wire;
@@ -41,6 +43,31 @@ impl LegacyAsks {
             asks.push((id, ask));
         }
         asks
+    }
+
+    /// The questions that this line settles: the call has a result, or its turn has ended.
+    pub(super) fn settled(&mut self, message: &ToHost) -> Vec<RequestId> {
+        let mut settled: Vec<RequestId> = match message {
+            ToHost::Result(_) | ToHost::System(System::Result(_)) => {
+                self.open.drain().map(|(id, _)| id).collect()
+            }
+            ToHost::User(line) => {
+                let content = line.message.value().and_then(|message| message.content.value());
+                let blocks = content.map_or(&[][..], |content| content.blocks());
+                let has_result = |call: &ToolUseId| {
+                    blocks.iter().any(|block| match block {
+                        ContentBlock::ToolResult(result) => {
+                            result.tool_use_id.as_str() == Some(call.as_str())
+                        }
+                        _ => false,
+                    })
+                };
+                self.open.extract_if(|_, call| has_result(call)).map(|(id, _)| id).collect()
+            }
+            _ => Vec::new(),
+        };
+        settled.sort();
+        settled
     }
 
     /// The line that answers this request; `None` if it is none of these.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::fault::Fault;
 use super::parser::{Kind, Parser};
+use super::scan::without_lone_surrogates;
 use super::writer::Writer;
 use crate::text::{Source, Text};
 use crate::wire::{Schemas, Wire};
@@ -77,6 +78,26 @@ impl RawJson {
     /// deep: `serde_json` refuses those.
     pub fn to_value(&self) -> Result<Value, serde_json::Error> {
         self.to()
+    }
+
+    /// Reads the value as a tree, with U+FFFD in place of lone surrogates.
+    ///
+    /// ```
+    /// use duologue_protocol::RawJson;
+    ///
+    /// let half = RawJson::parse(r#"["cut \ud83e off", "\ud83e\udd80"]"#)?;
+    /// assert!(half.to_value().is_err());
+    /// assert_eq!(half.to_value_lossy().unwrap(), serde_json::json!(["cut \u{fffd} off", "🦀"]));
+    /// # Ok::<(), duologue_protocol::Fault>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`to_value`](Self::to_value), for other reasons.
+    pub fn to_value_lossy(&self) -> Result<Value, serde_json::Error> {
+        self.to_value().or_else(|error| match without_lone_surrogates(self.as_json()) {
+            Some(mended) => serde_json::from_str(&mended),
+            None => Err(error),
+        })
     }
 
     /// Reads the value as one of this crate's types.

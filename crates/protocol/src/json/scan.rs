@@ -81,6 +81,31 @@ pub(crate) fn unescape(escaped: &str) -> Option<(String, bool)> {
     Some((text, lone))
 }
 
+/// JSON text with U+FFFD in place of every lone surrogate; `None` if there is none.
+pub(crate) fn without_lone_surrogates(json: &str) -> Option<String> {
+    let mut mended = String::new();
+    // Up to here it is copied.
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', json.as_bytes().get(at..)?) {
+        let escape = at + found;
+        let unit = json.get(escape + 1..).and_then(|rest| rest.strip_prefix('u')).and_then(hex4);
+        let after = json.get(escape + 6..).unwrap_or_default();
+        at = match unit {
+            Some(0xD800..=0xDBFF) if low_surrogate(after).is_some() => escape + 12,
+            Some(0xD800..=0xDFFF) => {
+                mended.push_str(json.get(copied..escape)?);
+                mended.push_str("\\ufffd");
+                copied = escape + 6;
+                copied
+            }
+            Some(_) => escape + 6,
+            None => escape + 2,
+        };
+    }
+    (copied > 0).then(|| mended + json.get(copied..).unwrap_or_default())
+}
+
 fn low_surrogate(rest: &str) -> Option<u32> {
     let unit = hex4(rest.strip_prefix("\\u")?)?;
     (0xDC00..=0xDFFF).contains(&unit).then_some(unit)
@@ -96,7 +121,22 @@ fn hex4(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_special, plain_run};
+    use super::{is_special, plain_run, without_lone_surrogates};
+
+    #[test]
+    fn only_lone_surrogates_are_replaced() {
+        for (json, mended) in [
+            (r#""\ud83e""#, Some(r#""\ufffd""#)),
+            (r#""a\udd80\ud83e\udd80\uD83Eb""#, Some(r#""a\ufffd\ud83e\udd80\ufffdb""#)),
+            (r#""\ud83e\ud83e\udd80""#, Some(r#""\ufffd\ud83e\udd80""#)),
+            // A backslash that is escaped itself begins nothing.
+            (r#""\\ud83e \u0041 \" ü""#, None),
+            (r#""\\\ud83e""#, Some(r#""\\\ufffd""#)),
+            ("[]", None),
+        ] {
+            assert_eq!(without_lone_surrogates(json).as_deref(), mended, "{json}");
+        }
+    }
 
     #[test]
     fn a_run_ends_at_the_first_special_byte_wherever_it_stands() {

@@ -1,6 +1,5 @@
 //! System lines: what each means for the conversation.
 
-use crate::lines::{ResultSubtype, TurnResult};
 use crate::system::{Init, Status, System};
 use crate::text::Text;
 use crate::wire::Field;
@@ -14,25 +13,7 @@ impl Transcript {
         match system {
             System::Init(init) => self.init(init),
             System::Status(status) => self.status(status),
-            System::Result(line) => {
-                let subtype = if line.is_error.is_true() {
-                    ResultSubtype::Error
-                } else {
-                    ResultSubtype::Success
-                };
-                let mut result = TurnResult::new();
-                result.subtype = line.result_subtype.value().cloned().unwrap_or(subtype).into();
-                result.is_error = line.is_error;
-                result.result = line.result.clone();
-                result.errors = line.errors.clone();
-                result.total_cost_usd = line.total_cost_usd;
-                result.usage = line.usage.clone();
-                result.model_usage = line.model_usage.clone();
-                result.num_turns = line.num_turns;
-                result.duration_ms = line.duration_ms;
-                result.session_id = line.session_id.clone();
-                self.result(&result);
-            }
+            System::Result(line) => self.result(&line.as_result()),
             System::CompactBoundary(line) => {
                 let metadata = line.compact_metadata.value().cloned().unwrap_or_default();
                 let mut event = Compacted::new();

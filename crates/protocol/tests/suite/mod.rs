@@ -6,6 +6,7 @@ mod conversations;
 mod events;
 mod framing;
 mod host_link;
+mod host_link_legacy;
 mod hostile;
 mod launch;
 mod launch_refusals;

@@ -120,6 +120,7 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
         return Err("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.".into());
     }
     setup.hook_events = flags.has("--include-hook-events");
+    setup.auth_status = flags.has("--enable-auth-status");
     Ok(setup)
 }
 

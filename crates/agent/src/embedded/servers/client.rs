@@ -73,7 +73,7 @@ impl Client {
 
     /// Calls a tool; the result is that of MCP.
     pub(super) async fn call(&self, tool: &str, input: &RawObject) -> Result<Value, String> {
-        let arguments = match input.to_value() {
+        let arguments = match input.to_value_lossy() {
             Ok(Value::Object(arguments)) => arguments,
             _ => Map::new(),
         };
