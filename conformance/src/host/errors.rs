@@ -68,7 +68,7 @@ pub(super) async fn bad_tool_input(stage: &Stage) -> Verdict {
 
 pub(super) async fn stderr_in_error(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(says([touch("x")])).await?;
-    let builder = stage.builder(&server.base_url()).extra_flag("no-such-flag");
+    let builder = stage.builder(&server.base_url())?.extra_flag("no-such-flag");
     let error = match builder.start().await {
         Err(error) => error,
         Ok(session) => match ask(&session, "Hi").await {

@@ -4,6 +4,7 @@
 pub mod fake;
 #[cfg(unix)]
 pub mod leak;
+mod reasons;
 mod recordings;
 
 /// The examples of the README compile and run.
@@ -11,4 +12,5 @@ mod recordings;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub use reasons::{Named, Reason, Reasons};
 pub use recordings::{Entry, Recording, recordings, root};
