@@ -70,6 +70,8 @@ impl Differences {
                     kind: difference.kind.name(),
                     event: &difference.event,
                     field: difference.field.as_deref(),
+                    a: &difference.a,
+                    b: &difference.b,
                 };
                 match self.reasons.find(named) {
                     Some(name) => drop(self.needed.insert(name)),

@@ -38,6 +38,12 @@ pub trait Agent: Send {
         async {}
     }
 
+    /// The hooks have let a turn begin, and its `init` is not said yet: time for what changes the conversation itself.
+    fn opening(&mut self, turn: &mut Turn<'_>) -> impl Future<Output = ()> + Send {
+        let _ = turn;
+        async {}
+    }
+
     /// The conversation begins, before anything is heard. Keep the session for work in the background.
     fn start(&mut self, session: &Session) {
         let _ = session;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 /// Which differences between two conversations are accepted, and why. A difference without a reason is
 /// a fault; so is a reason that nothing needs.
@@ -25,6 +26,10 @@ pub struct Reason {
     pub scenarios: Option<Vec<String>>,
     /// The versions of which it holds; all if not given.
     pub versions: Option<Vec<String>>,
+    /// What the first must have contained, as JSON; anything if not given.
+    pub real: Option<String>,
+    /// What the second must contain, as JSON; anything if not given.
+    pub ours: Option<String>,
     /// Whether it need not happen each time.
     #[serde(default)]
     pub sometimes: bool,
@@ -44,6 +49,10 @@ pub struct Named<'a> {
     pub event: &'a str,
     /// The field of the event, if that is what differs.
     pub field: Option<&'a str>,
+    /// What the first has.
+    pub a: &'a Value,
+    /// What the second has.
+    pub b: &'a Value,
 }
 
 impl Reasons {
@@ -88,6 +97,12 @@ impl Reason {
         if !of(&self.versions, &|known| known == named.version)
             || !of(&self.scenarios, &|known| named.scenario.starts_with(known))
         {
+            return None;
+        }
+        let has = |wanted: &Option<String>, value: &Value| {
+            wanted.as_ref().is_none_or(|wanted| value.to_string().contains(wanted))
+        };
+        if !has(&self.real, named.a) || !has(&self.ours, named.b) {
             return None;
         }
         let field = named.field.map(|field| format!(" {field}")).unwrap_or_default();

@@ -10,8 +10,10 @@ use duologue_protocol::{RawObject, Text, Wire as _};
 use serde_json::{Value, json};
 
 use super::failure;
+use super::shared::lock;
 use super::thinker::Thinker;
 use crate::agent::TurnError;
+use crate::tools::ToolSearchTool;
 use crate::voice::ToolCall;
 
 /// What a model is told whose answer broke off.
@@ -63,8 +65,9 @@ impl Thinker {
             None => (persona.main(), None, None),
             Some(kind) => (persona.sub(kind), persona.tools(kind), persona.model(kind)),
         };
-        // A sub-agent has no sub-agents and asks no person.
+        // A sub-agent has no sub-agents and asks no person. Nobody has to look for tools.
         let may = |name: &str| match (&self.kind, &only) {
+            _ if name == ToolSearchTool::NAME => false,
             (None, _) => true,
             (Some(_), Some(only)) => only.iter().any(|tool| tool == name),
             (Some(_), None) => !matches!(
@@ -191,6 +194,7 @@ impl Thinker {
         let folded = &hearing.folded;
         let model = folded.model().unwrap_or(asked);
         let usage = Usage::from_json(&folded.message()["usage"].to_string()).unwrap_or_default();
+        lock(&self.tally).message(&folded.tokens());
         let (cost, is_unpriced) = self.shared.cost(model, &folded.tokens());
         let millis = u64::try_from(hearing.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.voice.used(&Text::from(model), &usage, cost, millis);

@@ -152,9 +152,7 @@ impl Shared {
                 Told::Failed,
                 format!("Background command \"{name}\" was ended by a signal"),
             ),
-            _ => {
-                (Told::Killed, Told::Stopped, format!("Background command \"{name}\" was stopped"))
-            }
+            _ => (Told::Killed, Told::Stopped, name.to_owned()),
         };
         let id = TaskId::from(task.id.as_str());
         let patch = TaskPatch::new().status(status.clone()).end_time(clock::millis());
@@ -183,7 +181,7 @@ impl Shared {
                 task.id
             );
             session.own_turn(
-                Origin::new().kind(OriginKind::TaskNotification),
+                Origin::new().kind(OriginKind::TaskNotification).producer("session-task"),
                 Some(Prompt::text(text)),
             );
         }

@@ -10,7 +10,7 @@ use super::shared::lock;
 use super::thinker::Thinker;
 use crate::agent::{TurnError, TurnResult};
 use crate::permission::{Ask, Reason, Verdict};
-use crate::tools::{Cancel, ToolOutput};
+use crate::tools::{Cancel, ToolOutput, ToolSearchTool};
 use crate::voice::{self, Hooked, ToolCall, ToolUse, because};
 
 /// Who let a call run.
@@ -22,7 +22,7 @@ struct Grant {
 impl Thinker {
     /// Sees a call to its end.
     pub(super) async fn call(&self, call: ToolCall) -> TurnResult {
-        *lock(&self.used) += 1;
+        lock(&self.tally).call(&call.name);
         if let Some(wrong) = self.wrong(&call) {
             return self.tell(&call, wrong, None).await;
         }
@@ -156,6 +156,7 @@ impl Thinker {
         }
         match &*call.name {
             "Agent" | "Task" => self.delegate(call, &input).await,
+            ToolSearchTool::NAME => Ok(ToolSearchTool::search(&input, &self.shared.findable())),
             name => {
                 let session = self.voice.session();
                 match name {
@@ -194,7 +195,14 @@ impl Thinker {
     ) -> TurnResult {
         let content = output.content.to_json();
         let for_host = output.tool_use_result.to_value().ok();
-        let for_model = content.to_value().unwrap_or(Value::Null);
+        let for_model = if &*call.name == ToolSearchTool::NAME && !output.is_failure() {
+            Value::from(ToolSearchTool::for_model(&output.tool_use_result))
+        } else {
+            content.to_value().unwrap_or(Value::Null)
+        };
+        if let Some(told) = &for_host {
+            lock(&self.tally).result(told);
+        }
         self.keep(call.id.as_str(), for_model, output.is_error, for_host.as_ref());
         let mut said = voice::ToolOutput::new(
             content

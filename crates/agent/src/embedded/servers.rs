@@ -80,6 +80,18 @@ impl Servers {
         }
     }
 
+    /// Asks a server of the host for its tools anew.
+    pub(super) async fn list_again(&self, session: &Session, name: &str) {
+        let _one_at_a_time = self.connecting.lock().await;
+        if self.state_of(name) != Some(State::Connected) {
+            return;
+        }
+        let listed = timeout(PATIENCE, session.mcp_tools_again(name)).await;
+        let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
+        let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
+        self.note(name, listed.map(|tools| (tools, None)));
+    }
+
     fn note(&self, name: &str, connected: Result<(Vec<Value>, Option<Arc<Client>>), String>) {
         let (tools, client, state) = match connected {
             Ok((tools, client)) => (tools, client, State::Connected),

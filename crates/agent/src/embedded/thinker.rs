@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 use super::shared::{Shared, lock};
+use super::tally::Tally;
 use crate::agent::{TurnError, TurnResult};
 use crate::subagent::Subagent;
 use crate::tools::ToolContext;
@@ -27,8 +28,8 @@ pub(super) struct Thinker {
     pub(super) kind: Option<String>,
     /// The answer in the shape that was wanted.
     pub(super) shaped: Arc<Mutex<Option<Value>>>,
-    /// How many tools were called.
-    pub(super) used: Arc<Mutex<u64>>,
+    /// What it did.
+    pub(super) tally: Arc<Mutex<Tally>>,
     /// The task that it works on, if it is a sub-agent.
     pub(super) task: Option<Arc<Subagent>>,
 }
@@ -42,7 +43,7 @@ impl Thinker {
             conversation: shared.conversation.clone(),
             kind: None,
             shaped: Arc::default(),
-            used: Arc::default(),
+            tally: Arc::default(),
             task: None,
             shared: Arc::clone(shared),
         }
@@ -66,7 +67,8 @@ impl Thinker {
             }
             if calls.is_empty() {
                 if !wants_shape || was_urged {
-                    return Ok(());
+                    // An answer that cost too much is no success, although it was said.
+                    return self.afford();
                 }
                 was_urged = true;
                 self.voice.synthetic_user(SHAPE_MISSING).await?;

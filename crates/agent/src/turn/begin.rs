@@ -16,8 +16,7 @@ use crate::voice::Voice;
 
 impl Turn<'_> {
     /// Begins. False if a hook does not let it: then it has ended already.
-    pub(crate) async fn begin(&mut self) -> bool {
-        let blocked = self.submit().await;
+    pub(crate) async fn begin(&mut self, blocked: Option<Text>) -> bool {
         self.introduce().await;
         if let Some(reason) = blocked {
             self.end_blocked(&reason).await;
@@ -32,8 +31,8 @@ impl Turn<'_> {
         true
     }
 
-    /// The hooks that may refuse a prompt hear of it before anything is said.
-    async fn submit(&self) -> Option<Text> {
+    /// The hooks that may refuse a prompt hear of it before anything is said. Why they do, if they do.
+    pub(crate) async fn submit(&self) -> Option<Text> {
         if self.start.origin.is_some() {
             return None;
         }

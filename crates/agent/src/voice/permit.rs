@@ -105,7 +105,10 @@ impl Voice {
             .tool_use_id(call.id.clone());
         ask.agent_id = self.who.agent_id.clone().into();
         if ask.description.is_absent() {
-            let described = call.input.get("description").and_then(|text| text.as_str());
+            let text = |name: &str| call.input.get(name).and_then(|text| text.as_str());
+            // A command that nobody describes describes itself.
+            let described =
+                text("description").or_else(|| text("command").filter(|_| *call.name == *"Bash"));
             ask.description = described.into();
         }
         let options = &self.session.core.options;

@@ -199,8 +199,11 @@ impl Voice {
         let mut block = ToolResultBlock::new().tool_use_id(call.id.clone()).content(output.content);
         block.is_error = output.is_error.into();
         let mut line = self.user_line([ContentBlock::ToolResult(block)].into());
-        if self.is_main() {
+        // What a sub-agent's tools give is the model's business; that they failed is the host's, too.
+        if self.is_main() || output.is_error == Some(true) {
             line.tool_use_result = output.structured.into();
+        }
+        if self.is_main() {
             self.ledger().close(&call.id);
         }
         line.tool_result_meta = meta.map(|meta| vec![meta]).into();

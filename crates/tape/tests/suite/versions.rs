@@ -39,6 +39,8 @@ fn every_difference_between_versions_has_its_reason() {
                     kind: difference.kind.name(),
                     event: &difference.event,
                     field: difference.field.as_deref(),
+                    a: &difference.a,
+                    b: &difference.b,
                 });
                 match found {
                     Some(found) => drop(needed.insert(found)),
