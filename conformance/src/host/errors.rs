@@ -95,3 +95,21 @@ pub(super) async fn commands(stage: &Stage) -> Verdict {
     }
     close(session).await
 }
+
+pub(super) async fn compact(stage: &Stage) -> Verdict {
+    let replies = [
+        Reply::text("The word is heron."),
+        Reply::text("<summary>They spoke of a heron.</summary>").agent("summary"),
+        Reply::text("A heron.").always(),
+    ];
+    let (server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    ask(&session, "Say a word").await?;
+    let (events, outcome) = ask(&session, "/compact").await?;
+    holds!(outcome.is_success(), "{:?}", outcome.error());
+    same!(count(&events, "compacted"), 1, "told that it was summed up");
+    ask(&session, "Which word?").await?;
+    let last = server.requests().pop().map(|request| format!("{request:?}")).unwrap_or_default();
+    holds!(last.contains("They spoke of a heron."), "the summary is lost");
+    close(session).await
+}

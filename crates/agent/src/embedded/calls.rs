@@ -2,6 +2,7 @@
 
 use duologue_protocol::Text;
 use duologue_protocol::control::{CanUseTool, DecisionReasonType};
+use duologue_protocol::hook::McpServerRef;
 use duologue_protocol::lines::{PermissionDecision, ToolResultMeta};
 use duologue_protocol::permission::{PermissionMode, PermissionUpdate};
 use serde_json::{Value, json};
@@ -42,8 +43,8 @@ impl Thinker {
             let what = what.unwrap_or_else(|| call.name.clone());
             task.progress(format!("Running {what}"), Some(&call.name)).await;
         }
-        // A sub-agent notices by itself, and tells how it ended.
-        let output = if matches!(&*call.name, "Agent" | "Task") {
+        // Sub-agents and commands notice by themselves, and tell how they ended.
+        let output = if matches!(&*call.name, "Agent" | "Task" | "Bash") {
             self.run(&call, &used).await?
         } else {
             tokio::select! {
@@ -131,8 +132,15 @@ impl Thinker {
         if ask.requires_user_interaction {
             question = question.requires_user_interaction(true);
         }
-        if ask.server_policy_ask_only || self.shared.servers.find(&call.name).is_some() {
+        let found = self.shared.servers.find(&call.name);
+        if ask.server_policy_ask_only || found.is_some() {
             question = question.server_policy_ask_only(true);
+        }
+        if let Some(found) = found {
+            question = question.display_name(found.title());
+            let mut server = McpServerRef::new().name(&*found.server);
+            server.source = found.is_hosts().then_some("sdk").map(Text::from).into();
+            question = question.mcp_server(server);
         }
         question
     }
@@ -166,10 +174,12 @@ impl Thinker {
                 }
                 let context =
                     self.context.with_cancel(Cancel::new()).with_tool_use_id(call.id.as_str());
-                let output = self.shared.toolbox().run(name, input.clone(), &context).await;
+                let running = self.shared.toolbox();
+                let running = running.run(name, input.clone(), &context);
                 if name == "Bash" {
-                    self.announce_background(call, &output).await;
+                    return self.watch_command(call, running).await;
                 }
+                let output = running.await;
                 if name == "StructuredOutput" && !output.is_failure() {
                     lock(&self.shaped).get_or_insert(input.to_value().unwrap_or(Value::Null));
                 }

@@ -121,7 +121,10 @@ impl Servers {
                 State::Connected => McpStatus::Connected,
                 State::Failed(_) => McpStatus::Failed,
             };
-            InitMcpServer::new().name(&*server.name).status(status)
+            let mut told = InitMcpServer::new().name(&*server.name).status(status);
+            let is_hosts = !self.configured.iter().any(|(name, _)| *name == server.name);
+            told.source = is_hosts.then_some("sdk").map(Text::from).into();
+            told
         });
         listed.collect()
     }
@@ -213,6 +216,21 @@ pub(super) struct Found {
     pub(super) tool: String,
     pub(super) is_read_only: bool,
     client: Option<Arc<Client>>,
+}
+
+impl Found {
+    /// Whether the host itself serves it.
+    pub(super) const fn is_hosts(&self) -> bool {
+        self.client.is_none()
+    }
+
+    /// What people are shown: its name, as a word.
+    pub(super) fn title(&self) -> String {
+        let words = self.tool.replace(['_', '-'], " ");
+        let mut characters = words.chars();
+        let first = characters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(characters).collect()
+    }
 }
 
 /// The name by which the model calls a tool: `mcp__server__tool`.

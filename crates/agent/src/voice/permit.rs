@@ -97,12 +97,16 @@ impl Voice {
     ///
     /// # Errors
     /// If the turn was interrupted, also by the host's answer.
-    pub async fn ask_host(&self, call: &ToolCall, ask: CanUseTool) -> Result<ToolUse, TurnError> {
-        let mut ask = ask
-            .tool_name(&call.name)
-            .display_name(&call.name)
-            .input(call.input.clone())
-            .tool_use_id(call.id.clone());
+    pub async fn ask_host(
+        &self,
+        call: &ToolCall,
+        mut ask: CanUseTool,
+    ) -> Result<ToolUse, TurnError> {
+        if ask.display_name.is_absent() {
+            ask = ask.display_name(&call.name);
+        }
+        let mut ask =
+            ask.tool_name(&call.name).input(call.input.clone()).tool_use_id(call.id.clone());
         ask.agent_id = self.who.agent_id.clone().into();
         if ask.description.is_absent() {
             let text = |name: &str| call.input.get(name).and_then(|text| text.as_str());
