@@ -108,13 +108,18 @@ impl Thinker {
             Verdict::Ask(ask) => {
                 let options = &self.voice.session().core.options;
                 if !options.prompts && !options.lenient {
+                    let question = self.question(&ask, &call);
+                    if let Some(used) = self.voice.ask_hooks(&call, &question).await? {
+                        return Ok(Grant { used, decision: by_hook() });
+                    }
                     let why = Text::from(ask.message);
                     let used = self.voice.deny_unasked(&call, why, None).await;
                     return Ok(Grant { used, decision: by_host() });
                 }
                 let question = because(self.question(&ask, &call), reason);
                 let used = self.voice.ask_host(&call, question).await?;
-                Ok(Grant { used, decision: by_host() })
+                let decision = if used.is_by_hook { by_hook() } else { by_host() };
+                Ok(Grant { used, decision })
             }
         }
     }

@@ -34,6 +34,8 @@ pub struct ToolUse {
     /// How the host wants the permissions to change.
     pub updates: Vec<PermissionUpdate>,
     pub(super) refusal: Option<Text>,
+    /// Whether a hook answered in the host's place.
+    pub(crate) is_by_hook: bool,
     /// What the host gave in place of the tool's result, if it did.
     pub(crate) replaced: Option<ToolOutput>,
 }
@@ -233,6 +235,7 @@ impl Voice {
             input: call.input.clone(),
             updates: Vec::new(),
             refusal: Some(message),
+            is_by_hook: false,
             replaced: None,
         }
     }

@@ -215,3 +215,34 @@ async fn the_report_of_a_sub_agent_says_what_it_did() {
     let text = report["message"]["content"][0]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("The report follows:\n  Looked.\nagentId: "), "{text}");
 }
+
+#[tokio::test]
+async fn a_hook_may_answer_before_the_host_does() {
+    let scenario =
+        || Scenario::new().reply(Reply::new().say(bash("touch seen"))).reply(Reply::text("Done."));
+    let hooks = json!({ "PermissionRequest": [{ "matcher": "Bash", "hookCallbackIds": ["h"] }] });
+    let decide = |decision: Value| json!({ "hookSpecificOutput": { "hookEventName": "PermissionRequest", "decision": decision } });
+    for (decision, is_done) in
+        [(json!({ "behavior": "allow" }), true), (json!({ "behavior": "deny" }), false)]
+    {
+        let (folder, mut host) = plays(scenario(), |_| {});
+        asked(&mut host, json!({ "subtype": "initialize", "hooks": hooks })).await;
+        host.prompt("go").await;
+        let mut open = Vec::new();
+        let lines = loop {
+            let line = host.line().await.unwrap();
+            match line["request"]["subtype"].as_str() {
+                Some("hook_callback") => host.answer(&line, decide(decision.clone())).await,
+                Some("can_use_tool") => open.push(line["request_id"].clone()),
+                _ => {}
+            }
+            if line["type"] == "control_cancel_request" {
+                open.retain(|id| *id != line["request_id"]);
+                break host.until_kind("result").await;
+            }
+        };
+        assert_eq!(open, [] as [Value; 0], "the question was withdrawn");
+        assert_eq!(folder.path().join("seen").exists(), is_done);
+        assert_eq!(lines.last().unwrap()["result"], "Done.");
+    }
+}
