@@ -32,7 +32,8 @@ pub(crate) const CASES: &[Case] = cases! {
     turns: queued folded cancelled accepted two_in_flight;
     resume: resume fork continue_newest unknown chosen_id resume_or_new after_a_crash;
     control: round_trips set_model set_permission_mode in_a_turn unknown;
-    errors: api_error retried max_turns budget bad_tool_input stderr_in_error commands compact;
+    errors: api_error retried max_turns budget bad_tool_input stderr_in_error commands compact
+        cut_short refused;
 };
 
 /// A tool call of the model.

@@ -113,3 +113,22 @@ pub(super) async fn compact(stage: &Stage) -> Verdict {
     holds!(last.contains("They spoke of a heron."), "the summary is lost");
     close(session).await
 }
+
+pub(super) async fn cut_short(stage: &Stage) -> Verdict {
+    let replies = [Reply::text("Half a").stop("max_tokens"), Reply::text("sentence.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let (_, outcome) = ask(&session, "Say something long").await?;
+    holds!(outcome.is_success(), "{:?}", outcome.error());
+    close(session).await
+}
+
+pub(super) async fn refused(stage: &Stage) -> Verdict {
+    let replies = [Reply::text("I will not").stop("refusal"), Reply::text("Hello.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    ask(&session, "Do something bad").await?;
+    let (_, outcome) = ask(&session, "Say hello").await?;
+    same!(outcome.text(), "Hello.", "the session goes on");
+    close(session).await
+}

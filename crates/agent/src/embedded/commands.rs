@@ -31,6 +31,9 @@ const SUMMARY: &str = "Your task is to create a detailed summary of the conversa
     the work can go on from it alone: what was asked, what was done, what was found, what is left. \
     Put it inside <summary> and </summary>.";
 
+/// How the model is to go on from a summary.
+const GO_ON: &str = "Continue the conversation from where it left off without asking the user any further questions. Resume directly — do not acknowledge the summary, do not recap what was happening, do not preface with \"I'll continue\" or similar. Pick up the last task as if the break never happened.";
+
 /// A summary and how many milliseconds it took, or why there is none.
 pub(super) type Summarised = Result<(String, u64), TurnError>;
 
@@ -144,9 +147,7 @@ impl Embedded {
         };
         let session = turn.session();
         let messages = self.shared.conversation.messages();
-        let text = format!(
-            "This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion of the conversation.\n\nSummary:\n{summary}"
-        );
+        let text = self.continued(turn, &messages, &summary);
         let before = tokens(&Value::from(messages));
         let metadata = json!({ "trigger": "manual", "preTokens": before });
         self.shared.conversation.compact(&metadata, &text);
@@ -167,6 +168,29 @@ impl Embedded {
         session.say_line(Box::new(done)).await;
         turn.end_locally("");
         Ok(())
+    }
+
+    /// What the model goes on from. The words are the CLI's own.
+    fn continued(&self, turn: &Turn<'_>, messages: &[Value], summary: &str) -> String {
+        let mut tools: Vec<&str> = Vec::new();
+        let content = messages.iter().filter_map(|message| message["content"].as_array());
+        for block in content.flatten().filter(|block| block["type"] == "tool_use") {
+            let name = block["name"].as_str().unwrap_or_default();
+            if !tools.contains(&name) {
+                tools.push(name);
+            }
+        }
+        let tools = tools.join(", ");
+        let setup = &self.shared.setup;
+        let sessions = setup.persists.then(|| Sessions::new(&setup.config, &setup.cwd));
+        let file = sessions.and_then(|sessions| sessions.path(turn.session().id().as_str()));
+        let file = file.map_or_else(String::new, |file| {
+            let file = file.display();
+            format!("If you need specific details from before compaction (like exact code snippets, error messages, or content you generated), read the full transcript at: {file}\n")
+        });
+        format!(
+            "This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion of the conversation.\n\n<system-reminder>\n<tools-used-before-summary>{tools}</tools-used-before-summary>\n</system-reminder>\nSummary:\n{summary}\n\n{file}{GO_ON}"
+        )
     }
 
     async fn summary(

@@ -246,3 +246,23 @@ async fn a_hook_may_answer_before_the_host_does() {
         assert_eq!(lines.last().unwrap()["result"], "Done.");
     }
 }
+
+#[tokio::test]
+async fn an_answer_that_was_stopped_goes_on() {
+    for (reason, told, most) in
+        [("max_tokens", "Output token limit hit", 3), ("refusal", "safety classifier", 1)]
+    {
+        let scenario = Scenario::new()
+            .reply(Reply::text("Half a").stop(reason))
+            .reply(Reply::text("sentence.").when(When::history(told)))
+            .reply(Reply::text("Again.").stop(reason).always());
+        let (_folder, mut host) = plays(scenario, |_| {});
+        let lines = turn(&mut host, "go", nobody).await;
+        assert_eq!(lines.last().unwrap()["result"], "sentence.");
+        assert_eq!(lines.iter().filter(|line| line["isSynthetic"] == true).count(), 1);
+        // Not for ever.
+        let lines = turn(&mut host, "go", nobody).await;
+        assert_eq!(lines.iter().filter(|line| line["isSynthetic"] == true).count(), most);
+        assert_eq!(lines.last().unwrap()["stop_reason"], reason);
+    }
+}
