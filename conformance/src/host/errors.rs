@@ -98,13 +98,16 @@ pub(super) async fn commands(stage: &Stage) -> Verdict {
 
 pub(super) async fn compact(stage: &Stage) -> Verdict {
     let replies = [
-        Reply::text("The word is heron."),
+        Reply::text("The word is heron.").times(3),
         Reply::text("<summary>They spoke of a heron.</summary>").agent("summary"),
         Reply::text("A heron.").always(),
     ];
     let (server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;
-    ask(&session, "Say a word").await?;
+    // There must be something to sum up.
+    for _ in 0..3 {
+        ask(&session, "Say a word").await?;
+    }
     let (events, outcome) = ask(&session, "/compact").await?;
     holds!(outcome.is_success(), "{:?}", outcome.error());
     same!(count(&events, "compacted"), 1, "told that it was summed up");
