@@ -18,7 +18,7 @@ pub(super) struct Activity {
     taken: usize,
     /// A turn has begun and has no result. There is one at a time: what begins twice, begins once.
     in_turn: bool,
-    /// Somebody has prompted: before that no turn begins, also if the agent introduces itself.
+    /// Somebody has prompted: before that, an agent that introduces itself only does that.
     prompted: bool,
     /// Sub-agents and workflows in the background, by their task. A command in the background does
     /// not keep the conversation open.
@@ -71,7 +71,7 @@ impl Activity {
             }
             ToHost::System(System::Result(result)) => self.result(&result.as_result()),
             ToHost::System(System::Init(init)) => {
-                self.in_turn = self.prompted;
+                self.in_turn = self.prompted || self.results > 0;
                 if let Some(session) = init.session_id.value()
                     && self.session.as_ref() != Some(session)
                 {
