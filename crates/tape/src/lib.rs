@@ -43,6 +43,7 @@ mod cassette;
 pub mod diff;
 mod entry;
 mod error;
+mod escape;
 mod reader;
 mod recorder;
 pub mod redact;

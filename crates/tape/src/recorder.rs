@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use duologue_protocol::{Direction, Frame, Line, LineDecoder};
+use duologue_protocol::{Direction, Found, Frame, Line, LineDecoder};
 
 use crate::entry::{Event, Exit, Header};
 use crate::redact::Redactor;
@@ -357,7 +357,7 @@ impl Job {
                 self.finish(&mut writer, millis, stream)?;
             }
         }
-        writer.into_inner().finish()
+        writer.finish()?.finish()
     }
 
     /// Writes an item. Gives back the room it took.
@@ -370,8 +370,16 @@ impl Job {
         match what {
             What::Bytes(stream, mut bytes) => {
                 let mut rest = bytes.as_slice();
-                while let Some(frame) = self.decoders[stream as usize].next(&mut rest) {
-                    self.frame(writer, millis, stream, frame)?;
+                while let Some(found) = self.decoders[stream as usize].next_in(&mut rest) {
+                    match found {
+                        Found::Within(line, _) if self.redactor.is_none() => {
+                            writer.raw(millis, stream, line)?;
+                        }
+                        Found::Within(line, _) => {
+                            self.event(writer, millis, stream.event(Line::from(line)))?;
+                        }
+                        Found::Frame(frame) => self.frame(writer, millis, stream, frame)?,
+                    }
                 }
                 bytes.clear();
                 return Ok(Some(bytes));

@@ -34,7 +34,7 @@ fn every_recording_is_written_as_it_was_read() {
         for entry in &entries {
             writer.event(entry.millis, &entry.event).unwrap();
         }
-        let written = writer.into_inner();
+        let written = writer.finish().unwrap();
         let mut again = Reader::new(written.as_slice());
         assert_eq!(again.header().unwrap(), Some(&header));
         assert_eq!(told(&all(&mut again)), told(&entries), "{}", recording.name);
@@ -60,7 +60,7 @@ proptest! {
             writer.event(Some(millis.into()), &event).unwrap();
             events.push(event);
         }
-        let written = writer.into_inner();
+        let written = writer.finish().unwrap();
         let entries = all(&mut Reader::new(written.as_slice()));
         prop_assert_eq!(entries.len(), events.len());
         for (entry, event) in entries.iter().zip(&events) {
@@ -87,7 +87,7 @@ fn a_packed_tape_that_is_cut_anywhere_is_readable() {
         // As the recorder does when nothing more is there.
         writer.flush().unwrap();
     }
-    writer.into_inner().finish().unwrap();
+    writer.finish().unwrap().finish().unwrap();
     let whole = fs::read(&path).unwrap();
     let mut reader = Reader::new(whole.as_slice());
     assert_eq!(all(&mut reader).len(), 40);
