@@ -200,8 +200,18 @@ pub(crate) fn read_plain(entry: &[u8], text: &mut Vec<u8>) -> Option<(Option<u64
 
 /// Whether this is surely a line of the agent's stdout, at a glance.
 pub(crate) fn is_to_host(entry: &[u8]) -> bool {
+    starts_with(entry, b"\"dir\":\"out\"")
+}
+
+/// Whether this is surely a line of one of the agent's streams, at a glance.
+pub(crate) fn is_of_a_stream(entry: &[u8]) -> bool {
+    starts_with(entry, b"\"dir\":\"")
+}
+
+/// Whether an entry has this near its start. Inside of a string there would be backslashes.
+fn starts_with(entry: &[u8], what: &[u8]) -> bool {
     let start = entry.get(..64).unwrap_or(entry);
-    start.windows(11).any(|part| part == b"\"dir\":\"out\"")
+    start.windows(what.len()).any(|part| part == what)
 }
 
 #[expect(

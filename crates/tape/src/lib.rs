@@ -56,7 +56,7 @@ pub use cassette::{Cassette, CassetteError, RECORD, TapedSession};
 pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;
-pub use recorder::{Recorder, Stopped, Stream, Tap};
+pub use recorder::{Recorder, RecorderOptions, Stopped, Stream, Tap};
 pub use writer::{TapeFile, Writer};
 
 /// The newest version of the format that this crate reads and writes.

@@ -8,7 +8,7 @@ use duologue_protocol::{
 };
 
 use crate::FORMAT_VERSION;
-use crate::entry::{Entry, Event, Header, is_to_host, read_event, read_plain};
+use crate::entry::{Entry, Event, Header, is_of_a_stream, is_to_host, read_event, read_plain};
 use crate::error::{ReadError, Torn};
 use crate::unpack::Unpack;
 
@@ -111,6 +111,11 @@ impl<R: Read> Reader<R> {
     /// The next entry that the agent did not write to stdout; those are not even read.
     pub(crate) fn next_of_host(&mut self) -> Result<Option<Entry>, ReadError> {
         self.next_but(is_to_host)
+    }
+
+    /// The next entry that is no line of the wire.
+    pub(crate) fn next_of_process(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.next_but(is_of_a_stream)
     }
 
     /// The next entry, without those lines of a tape that `skip` knows.

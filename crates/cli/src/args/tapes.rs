@@ -32,6 +32,10 @@ pub(crate) struct Record {
     #[arg(long = "path", value_name = "PATH", requires = "redact")]
     pub(crate) paths: Vec<String>,
 
+    /// How many MiB may wait for a slow disk before recording stops
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    pub(crate) queue: usize,
+
     /// Put a `claude` into this folder that records; tapes go to DUOLOGUE_TAPE, or to --output, or
     /// to the folder `tapes` in it
     #[arg(long, value_name = "DIR")]

@@ -100,7 +100,7 @@ async fn agent(recording: &Recording, pipe: DuplexStream) -> Result<(), String> 
 
 /// The host on the tape, as far as our own can say the same.
 async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
-    let mut player = HostPlayer::new(File::open(&recording.path).unwrap()).unwrap();
+    let mut player = HostPlayer::new(File::open(&recording.path).unwrap());
     let first = recording.entries.iter().find(|entry| !entry.to_host).unwrap();
     let shakes_hands = first.line.contains("\"initialize\"");
     let (reader, writer) = tokio::io::split(pipe);
@@ -117,7 +117,9 @@ async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
     let mut messages = session.messages();
     if shakes_hands {
         // Done already, before anybody could listen.
-        let HostStep::Say(_) = player.next_step() else { return Err("no handshake".to_owned()) };
+        let Ok(HostStep::Say(_)) = player.next_step() else {
+            return Err("no handshake".to_owned());
+        };
         for entry in recording.entries.iter().filter(|entry| entry.to_host) {
             player.handle_line(&Line::from(entry.line.as_str()));
             if entry.line.contains("\"control_response\"") {
@@ -126,7 +128,7 @@ async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
         }
     }
     loop {
-        match player.next_step() {
+        match player.next_step().unwrap() {
             HostStep::Say(line) => say(&session, &line).await?,
             HostStep::Wait(what) => match messages.next().await {
                 Ok(Some(message)) => player.handle_line(&message.line),
