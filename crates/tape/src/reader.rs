@@ -122,7 +122,11 @@ impl<R: Read> Reader<R> {
     fn next_but(&mut self, skip: impl Fn(&[u8]) -> bool) -> Result<Option<Entry>, ReadError> {
         self.decide()?;
         if matches!(self.kind, Kind::Undecided | Kind::Plain) {
-            return Ok(self.next_frame()?.map(|frame| self.plain_entry(frame)));
+            let frame = self.next_frame()?;
+            if frame.is_none() {
+                self.end();
+            }
+            return Ok(frame.map(|frame| self.plain_entry(frame)));
         }
         loop {
             let Some(frame) = self.within(&skip)? else { continue };
@@ -131,12 +135,16 @@ impl<R: Read> Reader<R> {
                 Within::Frame(Frame::Line(line)) if skip(line.raw()) => {}
                 Within::Frame(frame) => return self.tape_entry(frame),
                 Within::End => {
-                    if self.input.cut && self.torn.is_none() {
-                        self.torn = Some(Torn { line: self.last_line + 1, length: 0 });
-                    }
+                    self.end();
                     return Ok(None);
                 }
             }
+        }
+    }
+
+    fn end(&mut self) {
+        if self.input.cut && self.torn.is_none() {
+            self.torn = Some(Torn { line: self.last_line + 1, length: 0 });
         }
     }
 
@@ -256,9 +264,10 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn plain_entry(&self, frame: Frame) -> Entry {
+    fn plain_entry(&mut self, frame: Frame) -> Entry {
         match frame {
             Frame::Line(line) => {
+                self.last_line = line.position().number;
                 let event = match self.direction {
                     Direction::ToHost => Event::ToHost(line.clone()),
                     Direction::ToAgent => Event::ToAgent(line.clone()),

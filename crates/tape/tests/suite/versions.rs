@@ -1,6 +1,6 @@
 //! The same scenarios in three versions: every difference has its reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use duologue_tape::diff::shape::{self, Shapes};
 use duologue_tape::diff::{self, Difference};
 use duologue_testkit::root;
 use serde::Deserialize;
+use serde_json::Value;
 
 const NEWEST: &str = "2.1.325";
 const OLDER: [&str; 2] = ["2.0.77", "1.0.128"];
@@ -21,34 +22,20 @@ struct Reasons {
 #[derive(Deserialize)]
 struct Reason {
     reason: String,
-    what: Vec<String>,
-    scenarios: Option<Vec<String>>,
-    versions: Option<Vec<String>>,
+    /// What differs, and in which recordings.
+    seen: BTreeMap<String, Vec<String>>,
 }
 
-impl Reason {
-    /// Which of its names this difference has.
-    fn names(&self, version: &str, scenario: &str, difference: &Difference) -> Option<&String> {
-        let of = |list: &Option<Vec<String>>, matches: &dyn Fn(&str) -> bool| {
-            list.as_ref().is_none_or(|list| list.iter().any(|item| matches(item)))
-        };
-        if !of(&self.versions, &|known| known == version)
-            || !of(&self.scenarios, &|known| scenario.starts_with(known))
-        {
-            return None;
-        }
-        let kind = difference.kind.name();
-        let field = difference.field.as_deref().map(|field| format!(" {field}"));
-        let rest = format!("{}{}", difference.event, field.unwrap_or_default());
-        self.what.iter().find(|what| {
-            let (wanted, form) = what.split_once(' ').unwrap();
-            let form_fits = match form.strip_suffix('*') {
-                Some(start) => rest.starts_with(start),
-                None => rest == form,
-            };
-            (wanted == "*" || wanted == kind) && form_fits
-        })
-    }
+/// Whether this is what a name says: `KIND EVENT`, `KIND EVENT FIELD`, or the latter and ` = VALUE`, the
+/// value that the older one has.
+fn is_named(what: &str, difference: &Difference) -> bool {
+    let (what, value) = match what.split_once(" = ") {
+        Some((what, value)) => (what, Some(serde_json::from_str::<Value>(value).unwrap())),
+        None => (what, None),
+    };
+    let field = difference.field.as_deref().map(|field| format!(" {field}")).unwrap_or_default();
+    what == format!("{} {}{field}", difference.kind.name(), difference.event)
+        && value.is_none_or(|value| value == difference.b)
 }
 
 fn compare(a: &Path, b: &Path) -> Vec<Difference> {
@@ -61,36 +48,45 @@ fn every_difference_between_versions_has_its_reason() {
     let recordings = root().join("recordings");
     let text = fs::read_to_string(recordings.join("differences.toml")).unwrap();
     let reasons: Reasons = toml::from_str(&text).unwrap();
-    let mut needed = BTreeSet::new();
+    // Every name at every place: reason, what, where.
+    let mut unneeded = BTreeSet::new();
+    for reason in &reasons.difference {
+        for (what, places) in &reason.seen {
+            unneeded.extend(places.iter().map(|place| (&reason.reason, what, place)));
+        }
+    }
     let mut unnamed = Vec::new();
     let mut compared = 0;
     for version in OLDER {
         for entry in fs::read_dir(recordings.join(version)).unwrap() {
             let old = entry.unwrap().path();
-            let name = old.file_name().unwrap().to_str().unwrap();
-            let new = recordings.join(NEWEST).join(name);
+            let new = recordings.join(NEWEST).join(old.file_name().unwrap());
             if !new.exists() {
                 continue;
             }
             compared += 1;
+            let name = old.file_stem().unwrap().to_str().unwrap();
+            let places = [format!("{version}/{name}"), format!("{version}/*")];
             for difference in compare(&new, &old) {
-                let found =
-                    reasons.difference.iter().enumerate().find_map(|(at, reason)| {
-                        Some((at, reason.names(version, name, &difference)?))
-                    });
-                match found {
-                    Some(found) => drop(needed.insert(found)),
-                    None => unnamed.push(format!("{version} {name}: {difference}")),
+                let mut named = false;
+                for reason in &reasons.difference {
+                    for (what, known) in &reason.seen {
+                        let place = known.iter().find(|place| places.contains(place));
+                        if let Some(place) = place.filter(|_| is_named(what, &difference)) {
+                            unneeded.remove(&(&reason.reason, what, place));
+                            named = true;
+                        }
+                    }
+                }
+                if !named {
+                    unnamed.push(format!("{version}/{name}: {difference}"));
                 }
             }
         }
     }
     assert!(compared > 120, "only {compared} were compared");
     assert!(unnamed.is_empty(), "{} without a reason:\n{}", unnamed.len(), unnamed.join("\n"));
-    for (at, reason) in reasons.difference.iter().enumerate() {
-        let used = needed.iter().any(|(other, _)| *other == at);
-        assert!(used, "nothing needs this reason any more: {}", reason.reason);
-    }
+    assert!(unneeded.is_empty(), "nothing needs this any more: {unneeded:#?}");
 }
 
 #[test]
