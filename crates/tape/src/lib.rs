@@ -59,5 +59,11 @@ pub use reader::Reader;
 pub use recorder::{Recorder, RecorderOptions, Stopped, Stream, Tap};
 pub use writer::{TapeFile, Writer};
 
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[cfg(feature = "session")]
+#[doc = include_str!("../../../docs/record-and-replay.md")]
+struct Guide;
+
 /// The newest version of the format that this crate reads and writes.
 pub const FORMAT_VERSION: u64 = 1;

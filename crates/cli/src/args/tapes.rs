@@ -13,6 +13,9 @@ use clap::{Parser, ValueEnum};
 ///
 ///   duologue record -o talk.tape -- claude --input-format stream-json ...
 ///   duologue record --install bin     then let your program find bin/claude first
+///
+/// Exit codes: the agent's, or its signal. 125 if nothing was started, because the tape cannot be made or
+/// the command line is wrong; 126 if the agent cannot be run, 127 if it is not there.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Record {
@@ -164,7 +167,10 @@ pub(crate) struct Diff {
 /// same thing is replaced by the same words all over the tape, so that it still replays. What was
 /// replaced is counted on stderr. It cannot see a secret that was streamed in pieces: look at a tape
 /// before you share it.
+///
+/// Exit codes: 0, or 2 if the tape cannot be read or the new one not written.
 #[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Redact {
     /// The tape; - for stdin
     #[arg(value_name = "TAPE")]

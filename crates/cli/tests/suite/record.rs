@@ -249,8 +249,22 @@ fn a_tape_is_not_replaced_unasked() {
         .args(["--", "true"])
         .stderr(Stdio::null())
         .status();
-    assert_eq!(status.unwrap().code(), Some(2));
+    assert_eq!(status.unwrap().code(), Some(125));
     assert_eq!(fs::read_to_string(&tape).unwrap(), "precious");
+}
+
+#[test]
+fn our_own_failures_are_not_taken_for_the_agents() {
+    let record = |args: &[&str]| {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+        let output = command.arg("record").args(args).stdin(Stdio::null()).output().unwrap();
+        assert!(!output.stderr.is_empty());
+        output.status.code()
+    };
+    assert_eq!(record(&["-o", "/no/such/folder/t.tape", "--", "true"]), Some(125));
+    assert_eq!(record(&["--no-such-flag"]), Some(125));
+    assert_eq!(record(&["-o", "/dev/null", "--", "/dev/null"]), Some(126));
+    assert_eq!(record(&["-o", "/dev/null", "--", "/no/such/agent"]), Some(127));
 }
 
 #[test]
