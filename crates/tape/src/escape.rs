@@ -44,8 +44,7 @@ const UNESCAPES: [u8; 256] = {
 
 /// How many of these bytes stand for themselves, from the first on: all up to a quote, a backslash or a
 /// control character.
-fn plain(word: [u8; 8]) -> usize {
-    let word = u64::from_le_bytes(word);
+fn plain(word: u64) -> usize {
     let quote = word ^ (ONES * b'"' as u64);
     let backslash = word ^ (ONES * b'\\' as u64);
     // The usual trick: a byte borrows from its high bit if it is zero, or below 0x20. A borrow may
@@ -54,6 +53,11 @@ fn plain(word: [u8; 8]) -> usize {
         | (backslash.wrapping_sub(ONES) & !backslash)
         | (word.wrapping_sub(ONES * 0x20) & !word);
     (found & HIGH).trailing_zeros() as usize / 8
+}
+
+/// One of these bytes. To take it out of memory would mean to wait until it has got there.
+fn byte(word: u64, at: usize) -> u8 {
+    word.checked_shr(8 * at as u32).unwrap_or_default().to_le_bytes()[0]
 }
 
 /// Room for what is being escaped.
@@ -82,11 +86,12 @@ impl Escaper {
         let (mut at, mut end) = (0, 0);
         while let Some(word) = piece.get(at..).and_then(<[u8]>::first_chunk::<8>) {
             out[end..end + 8].copy_from_slice(word);
-            let plain = plain(*word);
+            let word = u64::from_le_bytes(*word);
+            let plain = plain(word);
             at += plain;
             end += plain;
             if plain < 8 {
-                end += escape(word[plain], &mut out[end..]);
+                end += escape(byte(word, plain), &mut out[end..]);
                 at += 1;
             }
         }
@@ -145,12 +150,13 @@ pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]
             }
         };
         out.get_mut(end..end + 8)?.copy_from_slice(&word);
+        let word = u64::from_le_bytes(word);
         let plain = plain(word).min(within);
         at += plain;
         end += plain;
         if plain < within {
             // A quote or a control character has no place here.
-            if word[plain] != b'\\' {
+            if byte(word, plain) != b'\\' {
                 return None;
             }
             let byte = UNESCAPES[usize::from(*text.get(at + 1)?)];

@@ -92,19 +92,11 @@ pub struct Player<R: Read> {
 }
 
 impl<R: Read> Player<R> {
-    /// Plays the tape that `open` opens. It is opened three times, and once gone through for the signals
-    /// on it.
+    /// Plays the tape that `open` opens. It is opened twice, or three times if the host did much on it.
     ///
     /// # Errors
     /// If the tape cannot be read.
     pub fn new(open: impl Fn() -> io::Result<R>, how: Match) -> Result<Self, ReadError> {
-        let mut signals = BTreeSet::new();
-        let mut notes = Reader::new(open()?);
-        while let Some(entry) = notes.next_of_process()? {
-            if let Event::Note(note) = entry.event {
-                signals.extend(note.strip_prefix("signal ").map(str::to_owned));
-            }
-        }
         let mut player = Self {
             reader: Reader::new(open()?),
             scout: Some(Reader::new(open()?)),
@@ -115,13 +107,22 @@ impl<R: Read> Player<R> {
             passed: 0,
             ahead: None,
             ids: Ids::default(),
-            signals,
+            signals: BTreeSet::new(),
             closed: false,
             should_close: false,
             exit: None,
             millis: 0,
         };
         player.look_ahead()?;
+        // All of them must be known before the first may come. Mostly the tape was read to its end.
+        if player.scout.is_some() {
+            let mut notes = Reader::new(open()?);
+            while let Some(entry) = notes.next_of_process()? {
+                if let Event::Note(note) = entry.event {
+                    player.signals.extend(note.strip_prefix("signal ").map(str::to_owned));
+                }
+            }
+        }
         Ok(player)
     }
 
@@ -149,7 +150,10 @@ impl<R: Read> Player<R> {
                     meaning => (What::Line(meaning), line.raw().len()),
                 },
                 Event::Note(note) => match note.strip_prefix("signal ") {
-                    Some(signal) => (What::Signal(signal.to_owned()), 0),
+                    Some(signal) => {
+                        self.signals.insert(signal.to_owned());
+                        (What::Signal(signal.to_owned()), 0)
+                    }
                     None => continue,
                 },
                 _ => continue,
