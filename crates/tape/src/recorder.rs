@@ -256,9 +256,9 @@ impl Tap {
         self.push(0, |_| What::Event(Event::Note(text.into())));
     }
 
-    /// The process has ended.
+    /// The process has ended. That is the last thing on the tape: what is told after it came too late.
     pub fn exit(&self, exit: Exit) {
-        self.push(0, |_| What::Event(Event::Exit(exit)));
+        self.push(0, |_| What::Exit(exit));
     }
 
     fn push(&self, length: usize, what: impl FnOnce(&mut Vec<Vec<u8>>) -> What) {
@@ -275,6 +275,7 @@ impl Tap {
         // The writer sleeps only when it has found nothing.
         let wake = state.queue.is_empty();
         let what = what(&mut state.spare);
+        state.closed = matches!(what, What::Exit(_));
         state.queue.push_back(Item { millis, cost, what });
         drop(state);
         if wake {
@@ -349,4 +350,5 @@ enum What {
     Shared(Stream, Arc<Vec<u8>>, usize),
     End(Stream),
     Event(Event),
+    Exit(Exit),
 }

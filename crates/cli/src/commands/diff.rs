@@ -24,8 +24,12 @@ fn reader(path: &Path) -> anyhow::Result<Reader<Input>> {
 
 fn events(args: &Diff) -> anyhow::Result<bool> {
     let mut sides = [(Side::A, &args.a), (Side::B, &args.b)].map(|(side, path)| (side, path, None));
-    for (_, path, open) in &mut sides {
-        *open = Some(reader(path)?);
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let longest = if size(&args.a) >= size(&args.b) { Side::A } else { Side::B };
+    for (side, path, open) in &mut sides {
+        // Both are read at once, and two bars would draw over each other.
+        let input = Input::open(path)?;
+        *open = Some(Reader::new(if *side == longest { input } else { input.quiet() }));
     }
     let mut report = Report { json: args.json, out: io::stdout().lock(), equal: true };
     report.begin()?;

@@ -74,10 +74,7 @@ impl Job {
             let note = format!("recording stopped early: {reason}");
             writer.event(Some(shared.millis()), &Event::Note(note))?;
         } else {
-            let millis = shared.millis();
-            for stream in [Stream::ToAgent, Stream::ToHost, Stream::Stderr] {
-                self.finish(&mut writer, millis, stream)?;
-            }
+            self.finish_all(&mut writer, shared.millis())?;
         }
         writer.finish()?.finish()
     }
@@ -105,6 +102,10 @@ impl Job {
                 }
             }
             What::Event(event) => self.event(writer, millis, event)?,
+            What::Exit(exit) => {
+                self.finish_all(writer, millis)?;
+                writer.event(Some(millis), &Event::Exit(exit))?;
+            }
         }
         Ok(None)
     }
@@ -128,6 +129,11 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    fn finish_all(&mut self, writer: &mut Writer<TapeFile>, millis: u64) -> io::Result<()> {
+        let streams = [Stream::ToAgent, Stream::ToHost, Stream::Stderr];
+        streams.into_iter().try_for_each(|stream| self.finish(writer, millis, stream))
     }
 
     /// The last line of a stream, if it has no newline.

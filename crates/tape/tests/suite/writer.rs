@@ -125,7 +125,9 @@ fn a_tap_takes_pieces_and_lines() {
     tap.line(Direction::ToHost, &Line::from("answer"));
     tap.bytes(Stream::ToAgent, b"o\nrest");
     tap.end(Stream::ToAgent);
+    tap.bytes(Stream::ToHost, b"cut off");
     tap.exit(Exit::with_code(3));
+    tap.note("too late");
     assert_eq!(recorder.finish(Duration::from_secs(60)).unwrap().total(), 0);
     // It is over: what comes now is too late.
     tap.note("late");
@@ -137,6 +139,7 @@ fn a_tap_takes_pieces_and_lines() {
         "ToAgent(Line(1: two))",
         "ToAgent(Line(1: rest))",
         "Note(\"stdin_close\")",
+        "ToHost(Line(1: cut off))",
         "Exit(Exit { code: Some(3), signal: None })",
     ];
     assert_eq!(events, expected);
