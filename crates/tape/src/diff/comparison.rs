@@ -258,7 +258,7 @@ impl Comparison {
     /// Settles turns that are long over on both sides, and the oldest if too much waits.
     fn forget(&mut self) {
         let reached = self.sides.iter().filter(|side| !side.ended).map(|side| side.latest).min();
-        let reached = reached.unwrap_or(u64::MAX);
+        let reached = reached.unwrap_or_default();
         loop {
             let oldest = self.turns.keys().copied().find(Option::is_some).flatten();
             let over = oldest.is_some_and(|turn| turn.saturating_add(LATE) < reached);
