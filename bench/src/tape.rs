@@ -1,15 +1,17 @@
 //! What recording costs, and how fast a tape is replayed. Linux only: it reads `/proc`.
 //!
-//! `tape DUOLOGUE [MB] [ROUNDS]`: the command under test, how much goes through, how often.
+//! `tape [DUOLOGUE] [MB] [ROUNDS]`: the command under test, how much goes through, how often.
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use duologue_bench::corpus;
+use duologue_bench::meter::{AGENT, LINES};
+use duologue_bench::{corpus, turn};
+use serde_json::Value;
 
 /// How many lines go there and back to measure what one costs.
 const ROUND_TRIPS: u32 = 20_000;
@@ -17,65 +19,174 @@ const ROUND_TRIPS: u32 = 20_000;
 /// The kernel counts in hundredths of a second.
 const TICKS: f64 = 100.0;
 
+/// Where the shims find their tape.
+const TAPE: &str = "DUOLOGUE_TAPE";
+
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1);
-    let duologue = args.next().context("usage: tape DUOLOGUE [MB] [ROUNDS]")?;
+    let duologue = args.next().unwrap_or_else(|| "target/release/duologue".to_owned());
     let megabytes: usize = args.next().map_or(Ok(200), |number| number.parse())?;
     let rounds: usize = args.next().map_or(Ok(7), |number| number.parse())?;
+    ensure!(Path::new(&duologue).exists(), "{duologue} is missing: see bench/README.md");
     let folder = std::env::temp_dir().join(format!("duologue-bench-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    let corpus = folder.join("corpus.ndjson");
-    fs::write(&corpus, corpus::mix(megabytes * 1_000_000).bytes)?;
-    let tape = folder.join("t.tape");
-    let (corpus, tape_name) = (text(&corpus)?, text(&tape)?);
-
-    let plain = ["sh", "-c", "cat \"$0\" | cat", &corpus];
-    let record = [&duologue, "record", "--force", "-o", &tape_name, "--", "cat", &corpus];
-    let replay = [&duologue, "replay", &tape_name];
-    let mut runs: [Vec<Run>; 3] = Default::default();
-    for _ in 0..rounds {
-        runs[0].push(drain(&plain)?);
-        runs[1].push(drain(&record)?);
-        runs[2].push(drain(&replay)?);
-    }
-    println!("{megabytes} MB of mix, medians of {rounds} rounds");
-    let names = ["cat | cat", "duologue record -- cat", "duologue replay"];
-    for (name, runs) in names.iter().zip(&mut runs) {
-        let bytes = runs[0].bytes as f64;
-        runs.sort_by_key(|run| run.took);
-        let run = &runs[runs.len() / 2];
-        let seconds = run.took.as_secs_f64();
-        let (rate, cpu) = (bytes / 1e6 / seconds, run.cpu / (bytes / 1e9));
-        println!("{name:<24} {rate:>6.0} MB/s   {cpu:>5.2} s of CPU per GB");
-    }
-    ensure!(fs::metadata(&tape)?.len() > megabytes as u64 * 1_000_000, "the tape is not whole");
-
-    let mut trips = [Vec::new(), Vec::new()];
-    for _ in 0..rounds {
-        trips[0].push(round_trip(&["cat"])?);
-        trips[1]
-            .push(round_trip(&[&duologue, "record", "--force", "-o", &tape_name, "--", "cat"])?);
-    }
-    let [plain, recorded] = trips.map(|mut trips| {
-        trips.sort();
-        trips[trips.len() / 2]
-    });
-    let added = recorded.saturating_sub(plain) / 2;
-    println!(
-        "a line of 300 bytes there and back: {plain:?}; recorded {recorded:?}: {added:?} more each way"
-    );
-    fs::remove_dir_all(&folder)?;
-    Ok(())
+    let bench = Bench { duologue, megabytes, rounds, folder };
+    let done = bench.pumps().and_then(|()| bench.lines()).and_then(|()| bench.replays());
+    fs::remove_dir_all(&bench.folder)?;
+    done
 }
 
+struct Bench {
+    duologue: String,
+    megabytes: usize,
+    rounds: usize,
+    folder: PathBuf,
+}
+
+/// What one run took.
+#[derive(Clone, Copy)]
 struct Run {
     bytes: usize,
-    took: Duration,
+    /// Until the last byte was there.
+    wall: f64,
+    /// Until everybody had ended.
+    all: f64,
     cpu: f64,
 }
 
-fn text(path: &Path) -> Result<String> {
+impl Bench {
+    /// Bytes through a pump, as fast as they go.
+    fn pumps(&self) -> Result<()> {
+        let corpus = self.path("corpus.ndjson")?;
+        fs::write(&corpus, corpus::mix(self.megabytes * 1_000_000).bytes)?;
+        let tape = self.path("pump.tape")?;
+        let plain = ["sh", "-c", "cat \"$0\" | cat", &corpus];
+        let record = self.record(&tape, &["cat", &corpus]);
+        let record: Vec<&str> = record.iter().map(String::as_str).collect();
+        let mut runs = [Vec::new(), Vec::new()];
+        for _ in 0..self.rounds {
+            runs[0].push(drain(&plain)?);
+            runs[1].push(drain(&record)?);
+            ensure!(fs::metadata(&tape)?.len() > corpus_len(&corpus)?, "the tape is not whole");
+        }
+        println!("{} MB of mix, {} rounds in turns, medians", self.megabytes, self.rounds);
+        println!("                          MB/s   CPU s/GB   until all is on the tape");
+        for (name, runs) in ["cat | cat", "duologue record -- cat"].iter().zip(&runs) {
+            let gigabytes = runs[0].bytes as f64 / 1e9;
+            let rate = gigabytes * 1e3 / median(runs.iter().map(|run| run.wall));
+            let cpu = median(runs.iter().map(|run| run.cpu)) / gigabytes;
+            let all = median(runs.iter().map(|run| run.all));
+            println!("{name:<24} {rate:>5.0}   {cpu:>8.2}   {all:>6.2} s");
+        }
+        let ratios = runs[0].iter().zip(&runs[1]).map(|(plain, ours)| plain.wall / ours.wall);
+        println!("throughput of record, cat = 1: {:.2} (median of the rounds)\n", median(ratios));
+        fs::remove_file(&tape)?;
+        Ok(())
+    }
+
+    /// A line there and back.
+    fn lines(&self) -> Result<()> {
+        let tape = self.path("lines.tape")?;
+        let record = self.record(&tape, &["cat"]);
+        let record: Vec<&str> = record.iter().map(String::as_str).collect();
+        let mut trips = [Vec::new(), Vec::new()];
+        for _ in 0..self.rounds {
+            trips[0].push(round_trip(&["cat"])?);
+            trips[1].push(round_trip(&record)?);
+        }
+        let [plain, recorded] =
+            trips.map(|trips| median(trips.iter().map(Duration::as_secs_f64)) * 1e6);
+        let added = (recorded - plain) / 2.0;
+        println!(
+            "a line of 300 bytes there and back: {plain:.1} µs; recorded {recorded:.1} µs: {added:.1} µs more each way\n"
+        );
+        Ok(())
+    }
+
+    /// A recorded conversation, replayed to its host: as fast as an agent that only writes?
+    fn replays(&self) -> Result<()> {
+        let lines = self.path("turn.ndjson")?;
+        fs::write(&lines, turn::turn(self.megabytes * 1_000_000).bytes)?;
+        let flood = sibling("flood")?;
+        let recorded = self.installed("record", &["--", &flood])?;
+        let replayed = self.installed("replay", &[])?;
+        println!("one turn of {} MB; who reads it, MB/s from each agent", self.megabytes);
+        println!(
+            "                        flood   replay   ratio   reader's CPU / wall with replay"
+        );
+        let readers = [
+            ("newlines counted", sibling("plain")?, "newlines"),
+            ("serde_json::Value", sibling("plain")?, "value"),
+            ("Duologue, events", sibling("host")?, "events-1"),
+        ];
+        for (name, program, how) in readers {
+            let tape = self.path("talk.tape")?;
+            let talk = |agent: &str| -> Result<[f64; 2]> {
+                let output = Command::new(&program)
+                    .arg(how)
+                    .envs([(AGENT, agent), (LINES, lines.as_str()), (TAPE, tape.as_str())])
+                    .stderr(Stdio::inherit())
+                    .output()?;
+                ensure!(output.status.success(), "{program} {how} with {agent} failed");
+                let cost: Value = serde_json::from_slice(&output.stdout)?;
+                let number = |name: &str| cost[name].as_f64().context("no such figure");
+                Ok([number("wall_s")?, number("cpu_s")?])
+            };
+            talk(&recorded)?;
+            let (mut flood_walls, mut walls, mut ratios, mut busy) = Default::default();
+            for _ in 0..self.rounds {
+                let [plain, _] = talk(&flood)?;
+                let [wall, cpu] = talk(&replayed)?;
+                let lists: [&mut Vec<f64>; 4] =
+                    [&mut flood_walls, &mut walls, &mut ratios, &mut busy];
+                for (list, value) in lists.into_iter().zip([plain, wall, plain / wall, cpu / wall])
+                {
+                    list.push(value);
+                }
+            }
+            let rate = |walls: Vec<f64>| self.megabytes as f64 / median(walls);
+            let (ratio, busy) = (median(ratios), median(busy));
+            let (plain, ours) = (rate(flood_walls), rate(walls));
+            println!("{name:<22} {plain:>6.0}   {ours:>6.0}   {ratio:>5.2}   {busy:>5.2}");
+        }
+        Ok(())
+    }
+
+    /// `duologue record` before this command.
+    fn record(&self, tape: &str, command: &[&str]) -> Vec<String> {
+        let ours = [self.duologue.as_str(), "record", "--force", "-o", tape, "--"];
+        ours.iter().chain(command).map(|word| (*word).to_owned()).collect()
+    }
+
+    /// A `claude` that records or replays.
+    fn installed(&self, what: &str, rest: &[&str]) -> Result<String> {
+        let folder = self.path(what)?;
+        let mut command = Command::new(&self.duologue);
+        command.args([what, "--install", &folder]).args(rest).stderr(Stdio::null());
+        ensure!(command.status()?.success(), "{what} could not be installed");
+        Ok(format!("{folder}/claude"))
+    }
+
+    fn path(&self, name: &str) -> Result<String> {
+        Ok(self.folder.join(name).to_str().context("a path is not UTF-8")?.to_owned())
+    }
+}
+
+fn corpus_len(path: &str) -> Result<u64> {
+    Ok(fs::metadata(path)?.len())
+}
+
+/// Another program of this folder.
+fn sibling(name: &str) -> Result<String> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    ensure!(path.exists(), "{name} is not built: see bench/README.md");
     Ok(path.to_str().context("a path is not UTF-8")?.to_owned())
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// Runs a command, reads all it says, and tells what that took.
@@ -97,9 +208,10 @@ fn drain(command: &[&str]) -> Result<Run> {
         }
     }
     // The conversation is over; what is left is the tape's.
-    let took = started.elapsed();
+    let wall = started.elapsed().as_secs_f64();
     ensure!(child.wait()?.success(), "{command:?} failed");
-    Ok(Run { bytes, took, cpu: children_cpu()? - before })
+    let all = started.elapsed().as_secs_f64();
+    Ok(Run { bytes, wall, all, cpu: children_cpu()? - before })
 }
 
 /// What one line takes to go there and back.

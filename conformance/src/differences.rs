@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use duologue_tape::Reader;
-use duologue_tape::diff::{Summary, compare};
+use duologue_tape::diff::compare;
 use duologue_testkit::{Named, Reasons};
 
 use crate::case::Trouble;
@@ -18,8 +18,8 @@ pub(crate) const COLUMN: &str = "same events";
 /// The row of names that nothing needs.
 pub(crate) const LIST: &str = "differences.toml";
 
-/// The conversations of one run of a case, in the order in which they were prepared.
-pub(crate) type Said = Vec<Summary>;
+/// The tapes of one run of a case, in the order in which its conversations were prepared.
+pub(crate) type Said = Vec<String>;
 
 /// Reads what was recorded. The place of the stage is another in each run, and does not count.
 pub(crate) fn said(tapes: &Path, place: &Path) -> Result<Said, Trouble> {
@@ -36,8 +36,7 @@ pub(crate) fn said(tapes: &Path, place: &Path) -> Result<Said, Trouble> {
     for file in files {
         let tape = std::fs::read(file)?;
         let tape = String::from_utf8_lossy(&tape);
-        let tape = tape.replace(&*place, "/stage").replace(&in_names, "-stage");
-        said.push(Summary::read(&mut Reader::new(tape.as_bytes()))?);
+        said.push(tape.replace(&*place, "/stage").replace(&in_names, "-stage"));
     }
     Ok(said)
 }
@@ -63,7 +62,12 @@ impl Differences {
             unnamed.push(format!("{} conversations became {}", real.len(), ours.len()));
         }
         for (at, (real, ours)) in real.iter().zip(ours).enumerate() {
-            for difference in compare(real, ours) {
+            let [mut a, mut b] = [real, ours].map(|tape| Reader::new(tape.as_bytes()));
+            let differences = match compare(&mut a, &mut b) {
+                Ok(differences) => differences,
+                Err(error) => return Cell::Fail(error.to_string()),
+            };
+            for difference in differences {
                 let named = Named {
                     version: NEWEST,
                     scenario: case,

@@ -20,6 +20,10 @@ pub(crate) const FAILED: u8 = 1;
 /// The command line is wrong, or a file could not be read.
 pub(crate) const UNREADABLE: u8 = 2;
 
+/// `record`: it failed itself, and no agent was started. Other codes are the agent's; 126 and 127 mean that
+/// it could not be started, as shells have it.
+pub(crate) const NOT_RECORDED: u8 = 125;
+
 /// `run`: the turn failed because a tool was not allowed.
 pub(crate) const DENIED: u8 = 3;
 

@@ -40,6 +40,15 @@ impl Input {
     }
 }
 
+impl Input {
+    /// The same without a progress bar, for what is read beside something else.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.bar.finish_and_clear();
+        self.bar = ProgressBar::hidden();
+        self
+    }
+}
+
 /// A bar on stderr, which draws nothing unless that is a terminal.
 fn bar(length: u64, path: &Path) -> anyhow::Result<ProgressBar> {
     let style =

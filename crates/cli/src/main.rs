@@ -5,9 +5,11 @@ mod args;
 mod commands;
 mod exit;
 mod input;
+#[cfg(unix)]
 mod install;
 mod runtime;
 mod session_args;
+#[cfg(unix)]
 mod signal;
 mod visible;
 mod words;
@@ -26,7 +28,12 @@ fn main() -> ExitCode {
         Err(error) => {
             // Printing help to a closed pipe is no error.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { exit::UNREADABLE } else { exit::OK });
+            let records = std::env::args_os().nth(1).is_some_and(|command| command == "record");
+            return ExitCode::from(match (error.use_stderr(), records) {
+                (false, _) => exit::OK,
+                (true, false) => exit::UNREADABLE,
+                (true, true) => exit::NOT_RECORDED,
+            });
         }
     };
     let result = match &args.command {
@@ -51,7 +58,8 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
         Err(error) => {
             report(&error);
-            ExitCode::from(exit::of(&error))
+            let records = matches!(&args.command, Command::Record(_));
+            ExitCode::from(if records { exit::NOT_RECORDED } else { exit::of(&error) })
         }
     }
 }

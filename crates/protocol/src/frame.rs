@@ -124,6 +124,16 @@ pub enum Frame {
     TooLong(TooLong),
 }
 
+/// What [`LineDecoder::next_in`] found.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a line lies in the chunk or it does not")]
+pub enum Found<'c> {
+    /// A line that lies whole in the chunk, without its newline, and where it stood in its stream.
+    Within(&'c [u8], Position),
+    /// One that came in pieces, or is too long.
+    Frame(Frame),
+}
+
 /// A line that was longer than the cap. Its content is gone; the stream goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -187,6 +197,30 @@ impl LineDecoder {
         self.hold(chunk);
         *chunk = &[];
         None
+    }
+
+    /// Like [`next`](Self::next), but a line that lies whole in the chunk is not copied out of it.
+    ///
+    /// ```
+    /// use duologue_protocol::{Found, LineDecoder};
+    ///
+    /// let mut chunk = &b"{\"type\":\"keep_alive\"}\n"[..];
+    /// let Some(Found::Within(line, _)) = LineDecoder::new().next_in(&mut chunk) else { panic!() };
+    /// assert_eq!(line, br#"{"type":"keep_alive"}"#);
+    /// ```
+    pub fn next_in<'c>(&mut self, chunk: &mut &'c [u8]) -> Option<Found<'c>> {
+        while self.partial.len() == 0 && self.dropped == 0 {
+            let Some(end) = memchr(b'\n', chunk).filter(|end| *end <= self.max_line) else { break };
+            let (line, rest) = chunk.split_at(end);
+            *chunk = rest.get(1..).unwrap_or_default();
+            let position = self.start;
+            self.start.offset += end as u64 + 1;
+            self.start.number += 1;
+            if self.keep_blank || !is_blank(line) {
+                return Some(Found::Within(line, position));
+            }
+        }
+        self.next(chunk).map(Found::Frame)
     }
 
     /// The stream has ended: the last line, if it had no newline.

@@ -69,7 +69,7 @@ mod to_agent;
 mod to_host;
 mod wire;
 
-pub use frame::{DEFAULT_MAX_LINE, Frame, LineDecoder, TooLong};
+pub use frame::{DEFAULT_MAX_LINE, Found, Frame, LineDecoder, TooLong};
 pub use id::{AgentId, CallbackId, MessageId, RequestId, SessionId, TaskId, ToolUseId, Uuid};
 pub use json::{Fault, FaultKind, Number, Parser, RawJson, RawObject, Writer};
 pub use line::{Decoded, Direction, Head, Line, Position};

@@ -271,6 +271,12 @@ impl From<String> for Line {
     }
 }
 
+impl From<&[u8]> for Line {
+    fn from(bytes: &[u8]) -> Self {
+        Self::copied(bytes)
+    }
+}
+
 /// Any bytes may stand in a line, even such as are no text.
 impl From<Vec<u8>> for Line {
     fn from(bytes: Vec<u8>) -> Self {

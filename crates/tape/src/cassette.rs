@@ -147,8 +147,11 @@ impl Cassette {
             fs::create_dir_all(folder)?;
         }
         let header = Header::new("claude", ["claude"]);
-        let redactor = self.redactor.as_ref().map(Redactor::fresh);
-        let recorder = Recorder::create_with(&self.unfinished(), &header, redactor, |_| {})?;
+        let mut options = Recorder::options();
+        if let Some(redactor) = &self.redactor {
+            options = options.redact(redactor.fresh());
+        }
+        let recorder = options.create(&self.unfinished(), &header)?;
         let tap = recorder.tap();
         Ok((recorder, builder.tap(move |direction, line| tap.line(direction, line))))
     }

@@ -5,104 +5,33 @@
 //!
 //! ```
 //! use duologue_tape::Reader;
-//! use duologue_tape::diff::{Summary, compare};
+//! use duologue_tape::diff::compare;
 //!
 //! let said = |text: &str| format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#);
-//! let fold = |text: &str| Summary::read(&mut Reader::new(said(text).as_bytes()));
-//! assert!(compare(&fold("Hi")?, &fold("Hi")?).is_empty());
-//! let differences = compare(&fold("Hi")?, &fold("Ho")?);
+//! let (hi, ho) = (said("Hi"), said("Ho"));
+//! let read = |line| Reader::new(str::as_bytes(line));
+//! assert!(compare(&mut read(&hi), &mut read(&hi))?.is_empty());
+//! let differences = compare(&mut read(&hi), &mut read(&ho))?;
 //! assert_eq!(differences[0].to_string(), r#"turn 1: text: text: "Hi" became "Ho""#);
 //! # Ok::<(), duologue_tape::ReadError>(())
 //! ```
 
+mod comparison;
 mod normal;
 pub mod shape;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
 
-use duologue_protocol::Direction;
-use duologue_protocol::transcript::Transcript;
 use serde_json::{Value, json};
 
-use crate::entry::{Event, Exit};
 use crate::error::ReadError;
 use crate::reader::Reader;
 
-use normal::Normal;
+pub use comparison::{Comparison, Side};
 
 /// How much of a value is shown.
 const SHOWN: usize = 80;
-
-/// What happened on a tape, without what every run makes anew.
-#[derive(Clone, Debug, Default)]
-pub struct Summary {
-    events: Vec<Happened>,
-}
-
-/// Something that happened.
-#[derive(Clone, Debug)]
-struct Happened {
-    turn: Option<u64>,
-    name: String,
-    fields: Value,
-}
-
-impl Summary {
-    /// Folds a tape or a capture.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn read<R: Read>(reader: &mut Reader<R>) -> Result<Self, ReadError> {
-        let mut folding = Folding::default();
-        while let Some(entry) = reader.next_entry()? {
-            folding.take(&entry.event);
-        }
-        Ok(folding.finish())
-    }
-}
-
-/// Folds what happens, one thing after the other.
-#[derive(Debug, Default)]
-pub struct Folding {
-    transcript: Transcript,
-    normal: Normal,
-    summary: Summary,
-}
-
-impl Folding {
-    /// Something happened.
-    pub fn take(&mut self, event: &Event) {
-        match event {
-            Event::ToHost(line) => self.transcript.handle_line(Direction::ToHost, line),
-            Event::ToAgent(line) => self.transcript.handle_line(Direction::ToAgent, line),
-            Event::Exit(Exit { code, signal }) => {
-                let fields = json!({ "code": code, "signal": signal });
-                self.summary.events.push(Happened { turn: None, name: "exit".to_owned(), fields });
-            }
-            _ => {}
-        }
-        self.drain();
-    }
-
-    /// There is nothing more.
-    #[must_use]
-    pub fn finish(mut self) -> Summary {
-        self.transcript.handle_end();
-        self.drain();
-        self.summary
-    }
-
-    fn drain(&mut self) {
-        while let Some(event) = self.transcript.poll_event() {
-            let Ok(value) = serde_json::to_value(&event) else { continue };
-            if let Some((name, fields)) = self.normal.event(value) {
-                self.summary.events.push(Happened { turn: event.turn(), name, fields });
-            }
-        }
-    }
-}
 
 /// In what way two tapes differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -176,119 +105,29 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All differences between two tapes, by turn.
-pub fn compare(a: &Summary, b: &Summary) -> Vec<Difference> {
-    let turns: BTreeSet<Option<u64>> =
-        a.events.iter().chain(&b.events).map(|event| event.turn).collect();
-    let mut differences = Vec::new();
-    for turn in turns {
-        let of = |summary: &Summary| -> Vec<Happened> {
-            summary.events.iter().filter(|event| event.turn == turn).cloned().collect()
-        };
-        compare_turn(turn, of(a), of(b), &mut differences);
-    }
-    differences
-}
-
-fn compare_turn(turn: Option<u64>, a: Vec<Happened>, b: Vec<Happened>, out: &mut Vec<Difference>) {
-    let mut b: Vec<Option<Happened>> = b.into_iter().map(Some).collect();
-    let mut unmatched = Vec::new();
-    // Where the last thing that the model said was found.
-    let mut said = 0;
-    for event in a {
-        let same = |other: &Option<Happened>| {
-            other
-                .as_ref()
-                .is_some_and(|other| other.name == event.name && other.fields == event.fields)
-        };
-        let Some(position) = b.iter().position(same) else {
-            unmatched.push(event);
-            continue;
-        };
-        if let Some(slot) = b.get_mut(position) {
-            *slot = None;
+/// All differences between two tapes or captures, by turn. For long ones, see [`Comparison`].
+///
+/// # Errors
+/// If one of them cannot be read.
+pub fn compare<A: Read, B: Read>(
+    a: &mut Reader<A>,
+    b: &mut Reader<B>,
+) -> Result<Vec<Difference>, ReadError> {
+    let mut comparison = Comparison::new();
+    loop {
+        let (first, second) = (a.next_entry()?, b.next_entry()?);
+        if first.is_none() && second.is_none() {
+            break;
         }
-        if is_said(&event) {
-            if position < said {
-                out.push(difference(
-                    Kind::Moved,
-                    turn,
-                    &event.name,
-                    None,
-                    event.fields,
-                    Value::Null,
-                ));
+        for (side, entry) in [(Side::A, first), (Side::B, second)] {
+            match entry {
+                Some(entry) => comparison.take(side, &entry.event),
+                None => comparison.end(side),
             }
-            said = said.max(position);
         }
     }
-    for event in unmatched {
-        let kin =
-            |other: &Option<Happened>| other.as_ref().is_some_and(|other| is_kin(&event, other));
-        let other = b.iter().position(kin).and_then(|at| b.get_mut(at)).and_then(Option::take);
-        match other {
-            None => out.push(difference(
-                Kind::Missing,
-                turn,
-                &event.name,
-                None,
-                event.fields,
-                Value::Null,
-            )),
-            Some(other) => fields(turn, &event.name, "", &event.fields, &other.fields, out),
-        }
-    }
-    for event in b.into_iter().flatten() {
-        out.push(difference(Kind::Extra, turn, &event.name, None, Value::Null, event.fields));
-    }
-}
-
-/// What the main agent's model said: its order is part of its meaning.
-fn is_said(event: &Happened) -> bool {
-    let names = ["text", "thinking", "tool_call"];
-    names.contains(&event.name.as_str()) && event.fields.get("agent").is_none()
-}
-
-/// Whether two events could be the same one, told differently.
-fn is_kin(a: &Happened, b: &Happened) -> bool {
-    let same = |name: &str| a.fields.get(name) == b.fields.get(name);
-    let keys =
-        ["agent", "tool_name", "name", "hook_event", "method", "tool", "server", "subtype", "kind"];
-    a.name == b.name && keys.into_iter().all(same)
-}
-
-fn fields(
-    turn: Option<u64>,
-    event: &str,
-    path: &str,
-    a: &Value,
-    b: &Value,
-    out: &mut Vec<Difference>,
-) {
-    if let (Value::Object(first), Value::Object(second)) = (a, b) {
-        let keys: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
-        for key in keys {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            let of =
-                |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
-            fields(turn, event, &path, &of(first), &of(second), out);
-        }
-        return;
-    }
-    if a != b {
-        out.push(difference(Kind::Different, turn, event, Some(path), a.clone(), b.clone()));
-    }
-}
-
-fn difference(
-    kind: Kind,
-    turn: Option<u64>,
-    event: &str,
-    field: Option<&str>,
-    a: Value,
-    b: Value,
-) -> Difference {
-    Difference { kind, turn, event: event.to_owned(), field: field.map(str::to_owned), a, b }
+    comparison.finish();
+    Ok(std::iter::from_fn(|| comparison.next_difference()).collect())
 }
 
 fn short(value: &Value) -> String {

@@ -5,6 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use duologue_protocol::{Line, TooLong};
 use serde_json::{Map, Value};
 
+use crate::escape::unescape;
+
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A first line longer than this is no header: nobody starts an agent with so many words.
@@ -145,9 +147,6 @@ pub struct Exit {
 
 /// Reads what stands in one line of a tape.
 pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
-    if let Some(read) = entry.as_str().and_then(read_plain) {
-        return Ok(read);
-    }
     let value: Value = serde_json::from_slice(entry.raw()).map_err(|error| error.to_string())?;
     let Value::Object(mut fields) = value else {
         return Err("it is not a JSON object".to_owned());
@@ -179,25 +178,40 @@ pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
 
 /// Reads a line of the wire as a recorder writes it, which is what most of a tape is. `None` if it
 /// looks otherwise.
-fn read_plain(entry: &str) -> Option<(Option<u64>, Event)> {
-    let (millis, rest) = entry.strip_prefix("{\"t\":")?.split_once(',')?;
-    let (direction, rest) = rest.strip_prefix("\"dir\":\"")?.split_once('"')?;
-    let text = rest.strip_prefix(",\"line\":")?.strip_suffix('}')?;
-    let line = Line::from(serde_json::from_str::<String>(text).ok()?);
-    let event = match direction {
-        "out" => Event::ToHost(line),
-        "in" => Event::ToAgent(line),
-        "err" => Event::Stderr(line),
-        _ => return None,
+pub(crate) fn read_plain(entry: &[u8], text: &mut Vec<u8>) -> Option<(Option<u64>, Event)> {
+    let rest = entry.strip_prefix(b"{\"t\":")?;
+    let digits = rest.iter().position(|byte| *byte == b',')?;
+    let (millis, rest) = rest.split_at_checked(digits)?;
+    let rest = rest.strip_prefix(b",\"dir\":\"")?;
+    let (event, rest): (fn(Line) -> Event, _) = if let Some(rest) = rest.strip_prefix(b"out\"") {
+        (Event::ToHost, rest)
+    } else if let Some(rest) = rest.strip_prefix(b"in\"") {
+        (Event::ToAgent, rest)
+    } else {
+        (Event::Stderr, rest.strip_prefix(b"err\"")?)
     };
-    let millis = millis.parse().ok()?;
-    Some((Some(millis), event))
+    let escaped = rest.strip_prefix(b",\"line\":\"")?.strip_suffix(b"\"}")?;
+    let line = Line::from(unescape(escaped, text)?);
+    // What is no text belongs into `b64`.
+    line.as_str()?;
+    let millis = std::str::from_utf8(millis).ok()?.parse().ok()?;
+    Some((Some(millis), event(line)))
 }
 
 /// Whether this is surely a line of the agent's stdout, at a glance.
 pub(crate) fn is_to_host(entry: &[u8]) -> bool {
+    starts_with(entry, b"\"dir\":\"out\"")
+}
+
+/// Whether this is surely a line of one of the agent's streams, at a glance.
+pub(crate) fn is_of_a_stream(entry: &[u8]) -> bool {
+    starts_with(entry, b"\"dir\":\"")
+}
+
+/// Whether an entry has this near its start. Inside of a string there would be backslashes.
+fn starts_with(entry: &[u8], what: &[u8]) -> bool {
     let start = entry.get(..64).unwrap_or(entry);
-    start.windows(11).any(|part| part == b"\"dir\":\"out\"")
+    start.windows(what.len()).any(|part| part == what)
 }
 
 #[expect(

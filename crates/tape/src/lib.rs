@@ -43,6 +43,7 @@ mod cassette;
 pub mod diff;
 mod entry;
 mod error;
+mod escape;
 mod reader;
 mod recorder;
 pub mod redact;
@@ -55,8 +56,14 @@ pub use cassette::{Cassette, CassetteError, RECORD, TapedSession};
 pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;
-pub use recorder::{Recorder, Stopped, Stream, Tap};
+pub use recorder::{Recorder, RecorderOptions, Stopped, Stream, Tap};
 pub use writer::{TapeFile, Writer};
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[cfg(feature = "session")]
+#[doc = include_str!("../../../docs/record-and-replay.md")]
+struct Guide;
 
 /// The newest version of the format that this crate reads and writes.
 pub const FORMAT_VERSION: u64 = 1;

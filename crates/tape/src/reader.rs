@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 
-use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Frame, Line, LineDecoder, TooLong};
+use duologue_protocol::{
+    DEFAULT_MAX_LINE, Direction, Found, Frame, Line, LineDecoder, Position, TooLong,
+};
 
 use crate::FORMAT_VERSION;
-use crate::entry::{Entry, Event, Header, is_to_host, read_event};
+use crate::entry::{Entry, Event, Header, is_of_a_stream, is_to_host, read_event, read_plain};
 use crate::error::{ReadError, Torn};
 use crate::unpack::Unpack;
 
@@ -15,6 +17,9 @@ const CHUNK: usize = 256 * 1024;
 
 /// A tape spells its lines as JSON strings, which makes them longer, but hardly four times.
 const MAX_FILE_LINE: usize = 4 * DEFAULT_MAX_LINE;
+
+/// Room for a text longer than this is not kept.
+const KEPT: usize = 1024 * 1024;
 
 /// Reads a tape, or a plain capture of one direction, as a stream.
 ///
@@ -37,6 +42,8 @@ pub struct Reader<R: Read> {
     torn: Option<Torn>,
     /// Lines that were looked at before their turn.
     waiting: VecDeque<Frame>,
+    /// Room for the text of an entry.
+    text: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -61,6 +68,7 @@ impl<R: Read> Reader<R> {
             last_line: 1,
             torn: None,
             waiting: VecDeque::new(),
+            text: Vec::new(),
         }
     }
 
@@ -97,33 +105,78 @@ impl<R: Read> Reader<R> {
     /// If the input cannot be read, the tape is newer than this version, or a line of it is no
     /// entry. A last line that was cut off is no error: see [`torn`](Self::torn).
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
-        self.decide()?;
-        let Some(frame) = self.next_frame()? else {
-            if self.input.cut && self.torn.is_none() {
-                self.torn = Some(Torn { line: self.last_line + 1, length: 0 });
-            }
-            return Ok(None);
-        };
-        self.last_line = match &frame {
-            Frame::Line(line) => line.position().number,
-            Frame::TooLong(too_long) => too_long.position.number,
-        };
-        match self.kind {
-            Kind::Tape(_) => self.tape_entry(frame),
-            Kind::Undecided | Kind::Plain => Ok(Some(self.plain_entry(frame))),
-        }
+        self.next_but(|_| false)
     }
 
     /// The next entry that the agent did not write to stdout; those are not even read.
     pub(crate) fn next_of_host(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.next_but(is_to_host)
+    }
+
+    /// The next entry that is no line of the wire.
+    pub(crate) fn next_of_process(&mut self) -> Result<Option<Entry>, ReadError> {
+        self.next_but(is_of_a_stream)
+    }
+
+    /// The next entry, without those lines of a tape that `skip` knows.
+    fn next_but(&mut self, skip: impl Fn(&[u8]) -> bool) -> Result<Option<Entry>, ReadError> {
         self.decide()?;
-        while let Some(frame) = self.next_frame()? {
-            match (&frame, &self.kind) {
-                (Frame::Line(line), Kind::Tape(_)) if is_to_host(line.raw()) => {}
-                (_, Kind::Tape(_)) => return self.tape_entry(frame),
-                (_, Kind::Undecided | Kind::Plain) => return Ok(Some(self.plain_entry(frame))),
+        if matches!(self.kind, Kind::Undecided | Kind::Plain) {
+            let frame = self.next_frame()?;
+            if frame.is_none() {
+                self.end();
+            }
+            return Ok(frame.map(|frame| self.plain_entry(frame)));
+        }
+        loop {
+            let Some(frame) = self.within(&skip)? else { continue };
+            match frame {
+                Within::Entry(entry) => return Ok(Some(entry)),
+                Within::Frame(Frame::Line(line)) if skip(line.raw()) => {}
+                Within::Frame(frame) => return self.tape_entry(frame),
+                Within::End => {
+                    self.end();
+                    return Ok(None);
+                }
             }
         }
+    }
+
+    fn end(&mut self) {
+        if self.input.cut && self.torn.is_none() {
+            self.torn = Some(Torn { line: self.last_line + 1, length: 0 });
+        }
+    }
+
+    /// Looks at the next line of a tape where it lies. `None` if there is none: more was read.
+    fn within(&mut self, skip: impl Fn(&[u8]) -> bool) -> Result<Option<Within>, ReadError> {
+        let mut rest = self.chunk.get(self.unread.clone()).unwrap_or_default();
+        while let Some(found) = self.decoder.next_in(&mut rest) {
+            self.unread.start = self.unread.end - rest.len();
+            let (bytes, position) = match found {
+                Found::Frame(frame) => return Ok(Some(Within::Frame(frame))),
+                Found::Within(bytes, _) if skip(bytes) => continue,
+                Found::Within(bytes, position) => (bytes, position),
+            };
+            self.last_line = position.number;
+            let (millis, event) = match read_plain(bytes, &mut self.text) {
+                Some(read) => read,
+                None => read_event(&Line::from(bytes))
+                    .map_err(|reason| ReadError::BadEntry { line: position.number, reason })?,
+            };
+            if self.text.len() > KEPT {
+                self.text = Vec::new();
+            }
+            return Ok(Some(Within::Entry(entry(millis, position, event))));
+        }
+        self.unread.start = self.unread.end;
+        if self.ended {
+            return Ok(Some(match self.decoder.finish() {
+                Some(frame) => Within::Frame(frame),
+                None => Within::End,
+            }));
+        }
+        self.fill()?;
         Ok(None)
     }
 
@@ -172,11 +225,16 @@ impl<R: Read> Reader<R> {
             if self.ended {
                 return Ok(self.decoder.finish());
             }
-            let count = self.read()?;
-            self.ended = count == 0;
-            self.bytes_read += count as u64;
-            self.unread = 0..count;
+            self.fill()?;
         }
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let count = self.read()?;
+        self.ended = count == 0;
+        self.bytes_read += count as u64;
+        self.unread = 0..count;
+        Ok(())
     }
 
     fn read(&mut self) -> io::Result<usize> {
@@ -194,8 +252,9 @@ impl<R: Read> Reader<R> {
             Frame::TooLong(too_long) => return Ok(Some(too_long_entry(too_long))),
         };
         let position = line.position();
+        self.last_line = position.number;
         match read_event(&line) {
-            Ok((millis, event)) => Ok(Some(entry(millis, &line, event))),
+            Ok((millis, event)) => Ok(Some(entry(millis, position, event))),
             // Without its newline it is the last line, and somebody was still writing it.
             Err(_) if !line.has_newline() => {
                 self.torn = Some(Torn { line: position.number, length: line.raw().len() });
@@ -205,22 +264,32 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn plain_entry(&self, frame: Frame) -> Entry {
+    fn plain_entry(&mut self, frame: Frame) -> Entry {
         match frame {
             Frame::Line(line) => {
+                self.last_line = line.position().number;
                 let event = match self.direction {
                     Direction::ToHost => Event::ToHost(line.clone()),
                     Direction::ToAgent => Event::ToAgent(line.clone()),
                 };
-                entry(None, &line, event)
+                entry(None, line.position(), event)
             }
             Frame::TooLong(too_long) => too_long_entry(too_long),
         }
     }
 }
 
-fn entry(millis: Option<u64>, line: &Line, event: Event) -> Entry {
-    let position = line.position();
+/// What was found on a tape.
+enum Within {
+    /// An entry.
+    Entry(Entry),
+    /// A line that did not lie in one piece, or is too long.
+    Frame(Frame),
+    /// The end.
+    End,
+}
+
+fn entry(millis: Option<u64>, position: Position, event: Event) -> Entry {
     Entry { millis, file_line: position.number, file_offset: position.offset, event }
 }
 

@@ -1,5 +1,7 @@
 //! [`Recorder`]: writes a tape beside a conversation, and never holds it up.
 
+mod job;
+
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
@@ -7,23 +9,23 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use duologue_protocol::{Direction, Frame, Line, LineDecoder};
+use duologue_protocol::{Direction, Line};
 
 use crate::entry::{Event, Exit, Header};
 use crate::redact::Redactor;
-use crate::writer::{TapeFile, Writer};
+use crate::writer::TapeFile;
 
-/// How much may wait to be written. A disk that is this far behind does not catch up.
-const BUDGET: usize = 256 * 1024 * 1024;
+use job::Job;
 
-/// How many pieces of room are kept for the next bytes.
-const SPARE: usize = 64;
+/// How much may wait to be written, unless somebody says otherwise. A disk that is this far behind does
+/// not catch up.
+const QUEUE: usize = 256 * 1024 * 1024;
+
+/// How long the end waits for a disk that gets nothing done, once the tape is not whole anyway.
+const IMPATIENCE: Duration = Duration::from_secs(1);
 
 /// What an item costs besides its bytes.
 const ITEM: usize = 64;
-
-/// The longest line that is taped. A reader would not take a longer one either.
-const MAX_LINE: usize = 128 * 1024 * 1024;
 
 /// How much the writer stands back behind the conversation.
 #[cfg(target_os = "linux")]
@@ -88,29 +90,16 @@ impl Recorder {
     /// # Errors
     /// If the file cannot be created.
     pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
-        Self::with(TapeFile::create(path)?, header.clone(), None, |_| {})
+        Self::options().create(path, header)
     }
 
-    /// Like [`create`](Self::create); what should not be told is replaced before it is written, and
-    /// `on_stop` is called, in a thread of its own, if recording stops early.
-    ///
-    /// # Errors
-    /// If the file cannot be created.
-    pub fn create_with(
-        path: &Path,
-        header: &Header,
-        redactor: Option<Redactor>,
-        on_stop: impl FnOnce(&Stopped) + Send + 'static,
-    ) -> io::Result<Self> {
-        Self::with(TapeFile::create(path)?, header.clone(), redactor, on_stop)
+    /// How else it may be made.
+    pub fn options() -> RecorderOptions {
+        RecorderOptions::default()
     }
 
-    fn with(
-        file: TapeFile,
-        header: Header,
-        redactor: Option<Redactor>,
-        on_stop: impl FnOnce(&Stopped) + Send + 'static,
-    ) -> io::Result<Self> {
+    fn with(file: TapeFile, header: Header, options: RecorderOptions) -> io::Result<Self> {
+        let RecorderOptions { redactor, queue, on_stop } = options;
         let tap = Tap {
             shared: Arc::new(Shared {
                 state: Mutex::new(State {
@@ -119,9 +108,10 @@ impl Recorder {
                     waiting: 0,
                     closed: false,
                     stopped: None,
-                    on_stop: Some(Box::new(on_stop)),
+                    on_stop,
                     written: None,
                 }),
+                budget: queue,
                 changed: Condvar::new(),
                 started: Instant::now(),
             }),
@@ -148,7 +138,7 @@ impl Recorder {
     }
 
     /// Waits until everything is on the tape, as long as the disk gets on: it may take `patience` for
-    /// nothing. Tells how often what was replaced, if the tape is redacted.
+    /// nothing, or a second if recording has stopped already. Tells how often what was replaced, if the tape is redacted.
     ///
     /// # Errors
     /// If recording stopped early.
@@ -159,6 +149,8 @@ impl Recorder {
         shared.changed.notify_all();
         while state.written.is_none() {
             let before = state.waiting;
+            let stopped = state.stopped.is_some();
+            let patience = if stopped { patience.min(IMPATIENCE) } else { patience };
             let waited =
                 shared.changed.wait_timeout_while(state, patience, |state| state.written.is_none());
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -171,6 +163,56 @@ impl Recorder {
             Some(stopped) => Err(stopped.clone()),
             None => Ok(state.written.take().unwrap_or_default()),
         }
+    }
+}
+
+/// How a [`Recorder`] is to be.
+pub struct RecorderOptions {
+    redactor: Option<Redactor>,
+    queue: usize,
+    on_stop: Option<OnStop>,
+}
+
+impl Default for RecorderOptions {
+    fn default() -> Self {
+        Self { redactor: None, queue: QUEUE, on_stop: None }
+    }
+}
+
+impl RecorderOptions {
+    /// What should not be told is replaced before it is written.
+    #[must_use]
+    pub fn redact(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// How many bytes may wait for a disk that is slow; 256 MiB unless set. Beyond that, recording stops.
+    #[must_use]
+    pub fn queue(mut self, bytes: usize) -> Self {
+        self.queue = bytes;
+        self
+    }
+
+    /// What is called, in a thread of its own, if recording stops early.
+    #[must_use]
+    pub fn on_stop(mut self, on_stop: impl FnOnce(&Stopped) + Send + 'static) -> Self {
+        self.on_stop = Some(Box::new(on_stop));
+        self
+    }
+
+    /// Creates the tape, for its owner only, packed if its name ends in `.zst`.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub fn create(self, path: &Path, header: &Header) -> io::Result<Recorder> {
+        Recorder::with(TapeFile::create(path)?, header.clone(), self)
+    }
+}
+
+impl std::fmt::Debug for RecorderOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecorderOptions").field("queue", &self.queue).finish_non_exhaustive()
     }
 }
 
@@ -188,6 +230,11 @@ impl Tap {
             room.extend_from_slice(bytes);
             What::Bytes(stream, room)
         });
+    }
+
+    /// These bytes went by: the first `length` of a chunk that is shared instead of copied.
+    pub fn shared(&self, stream: Stream, chunk: Arc<Vec<u8>>, length: usize) {
+        self.push(chunk.capacity(), |_| What::Shared(stream, chunk, length));
     }
 
     /// A line of the wire went by.
@@ -209,9 +256,9 @@ impl Tap {
         self.push(0, |_| What::Event(Event::Note(text.into())));
     }
 
-    /// The process has ended.
+    /// The process has ended. That is the last thing on the tape: what is told after it came too late.
     pub fn exit(&self, exit: Exit) {
-        self.push(0, |_| What::Event(Event::Exit(exit)));
+        self.push(0, |_| What::Exit(exit));
     }
 
     fn push(&self, length: usize, what: impl FnOnce(&mut Vec<Vec<u8>>) -> What) {
@@ -220,7 +267,7 @@ impl Tap {
         if state.closed || state.stopped.is_some() {
             return;
         }
-        if state.waiting + length > BUDGET {
+        if state.waiting + length > self.shared.budget {
             return state.stop("the disk is too slow for the conversation".to_owned());
         }
         let cost = length + ITEM;
@@ -228,6 +275,7 @@ impl Tap {
         // The writer sleeps only when it has found nothing.
         let wake = state.queue.is_empty();
         let what = what(&mut state.spare);
+        state.closed = matches!(what, What::Exit(_));
         state.queue.push_back(Item { millis, cost, what });
         drop(state);
         if wake {
@@ -239,6 +287,8 @@ impl Tap {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
+    /// How much may wait.
+    budget: usize,
     changed: Condvar,
     started: Instant,
 }
@@ -297,133 +347,8 @@ struct Item {
 
 enum What {
     Bytes(Stream, Vec<u8>),
+    Shared(Stream, Arc<Vec<u8>>, usize),
     End(Stream),
     Event(Event),
-}
-
-/// What the writer's thread does.
-struct Job {
-    /// By [`Stream`].
-    decoders: [LineDecoder; 3],
-    redactor: Option<Redactor>,
-}
-
-impl Job {
-    fn new(redactor: Option<Redactor>) -> Self {
-        let decoder = || LineDecoder::new().max_line(MAX_LINE).keep_blank();
-        Self { decoders: [decoder(), decoder(), decoder()], redactor }
-    }
-
-    fn run(&mut self, shared: &Shared, file: TapeFile, header: &Header) -> io::Result<()> {
-        let header = match &mut self.redactor {
-            Some(redactor) => redactor.header(header),
-            None => header.clone(),
-        };
-        let mut writer = Writer::new(file, &header)?;
-        let mut batch = VecDeque::new();
-        loop {
-            let mut state = shared.lock();
-            if state.queue.is_empty() && !state.closed && state.stopped.is_none() {
-                drop(state);
-                // Whatever becomes of us from here on, all that was told is in the file.
-                writer.flush()?;
-                let woken = shared.changed.wait_while(shared.lock(), |state| {
-                    state.queue.is_empty() && !state.closed && state.stopped.is_none()
-                });
-                state = woken.unwrap_or_else(PoisonError::into_inner);
-            }
-            std::mem::swap(&mut batch, &mut state.queue);
-            drop(state);
-            if batch.is_empty() {
-                break;
-            }
-            while let Some(item) = batch.pop_front() {
-                let room = self.write(&mut writer, item.millis, item.what)?;
-                let mut state = shared.lock();
-                state.waiting -= item.cost;
-                if let Some(room) = room
-                    && state.spare.len() < SPARE
-                {
-                    state.spare.push(room);
-                }
-            }
-        }
-        if let Some(Stopped(reason)) = shared.lock().stopped.clone() {
-            let note = format!("recording stopped early: {reason}");
-            writer.event(Some(shared.millis()), &Event::Note(note))?;
-        } else {
-            let millis = shared.millis();
-            for stream in [Stream::ToAgent, Stream::ToHost, Stream::Stderr] {
-                self.finish(&mut writer, millis, stream)?;
-            }
-        }
-        writer.into_inner().finish()
-    }
-
-    /// Writes an item. Gives back the room it took.
-    fn write(
-        &mut self,
-        writer: &mut Writer<TapeFile>,
-        millis: u64,
-        what: What,
-    ) -> io::Result<Option<Vec<u8>>> {
-        match what {
-            What::Bytes(stream, mut bytes) => {
-                let mut rest = bytes.as_slice();
-                while let Some(frame) = self.decoders[stream as usize].next(&mut rest) {
-                    self.frame(writer, millis, stream, frame)?;
-                }
-                bytes.clear();
-                return Ok(Some(bytes));
-            }
-            What::End(stream) => {
-                self.finish(writer, millis, stream)?;
-                if stream == Stream::ToAgent {
-                    writer.event(Some(millis), &Event::Note("stdin_close".to_owned()))?;
-                }
-            }
-            What::Event(event) => self.event(writer, millis, event)?,
-        }
-        Ok(None)
-    }
-
-    /// The last line of a stream, if it has no newline.
-    fn finish(
-        &mut self,
-        writer: &mut Writer<TapeFile>,
-        millis: u64,
-        stream: Stream,
-    ) -> io::Result<()> {
-        match self.decoders[stream as usize].finish() {
-            Some(frame) => self.frame(writer, millis, stream, frame),
-            None => Ok(()),
-        }
-    }
-
-    fn frame(
-        &mut self,
-        writer: &mut Writer<TapeFile>,
-        millis: u64,
-        stream: Stream,
-        frame: Frame,
-    ) -> io::Result<()> {
-        let event = match frame {
-            Frame::Line(line) => stream.event(line),
-            Frame::TooLong(too_long) => Event::TooLong(too_long),
-        };
-        self.event(writer, millis, event)
-    }
-
-    fn event(
-        &mut self,
-        writer: &mut Writer<TapeFile>,
-        millis: u64,
-        event: Event,
-    ) -> io::Result<()> {
-        let event = match &mut self.redactor {
-            Some(redactor) => redactor.event(event),
-            None => event,
-        };
-        writer.event(Some(millis), &event)
-    }
+    Exit(Exit),
 }

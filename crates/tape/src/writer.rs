@@ -1,7 +1,7 @@
 //! [`Writer`]: writes a tape, entry by entry.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -11,6 +11,8 @@ use serde_json::json;
 use zstd::stream::write::Encoder;
 
 use crate::entry::{Event, Exit, Header};
+use crate::escape::Escaper;
+use crate::recorder::Stream;
 
 /// How hard packed tapes are squeezed: as much as is nearly free.
 const LEVEL: i32 = 3;
@@ -18,28 +20,8 @@ const LEVEL: i32 = 3;
 /// How much is written at once.
 const BUFFER: usize = 256 * 1024;
 
-/// How much of a line is escaped at once.
-const PIECE: usize = 16 * 1024;
-
-/// What follows the backslash for each byte of a JSON string; 0 for those that stand for themselves.
-const ESCAPES: [u8; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = b'u';
-        byte += 1;
-    }
-    table[0x08] = b'b';
-    table[0x09] = b't';
-    table[0x0a] = b'n';
-    table[0x0c] = b'f';
-    table[0x0d] = b'r';
-    table[b'"' as usize] = b'"';
-    table[b'\\' as usize] = b'\\';
-    table
-};
-
-/// Writes a tape, entry by entry, to anything that takes bytes.
+/// Writes a tape, entry by entry, to anything that takes bytes. It holds some back, until
+/// [`flush`](Self::flush) or [`finish`](Self::finish).
 ///
 /// ```
 /// use duologue_protocol::Line;
@@ -47,15 +29,18 @@ const ESCAPES: [u8; 256] = {
 ///
 /// let mut writer = Writer::new(Vec::new(), &Header::new("claude", ["--verbose"]))?;
 /// writer.event(Some(3), &Event::ToHost(Line::from(r#"{"type":"keep_alive"}"#)))?;
-/// let tape = writer.into_inner();
+/// let tape = writer.finish()?;
 /// assert!(Reader::new(tape.as_slice()).next_entry()?.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Writer<W> {
     output: W,
-    /// Room for a piece of a line.
-    escaped: Vec<u8>,
+    held: Vec<u8>,
+    escaper: Escaper,
+    /// How lines of this time and stream begin: mostly as the one before.
+    start: Vec<u8>,
+    starts: Option<(Option<u64>, Stream)>,
 }
 
 impl<W: Write> Writer<W> {
@@ -63,9 +48,13 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If the output takes no bytes.
-    pub fn new(mut output: W, header: &Header) -> io::Result<Self> {
-        output.write_all(header.to_line().as_bytes())?;
-        Ok(Self { output, escaped: Vec::new() })
+    pub fn new(output: W, header: &Header) -> io::Result<Self> {
+        let mut held = Vec::with_capacity(2 * BUFFER);
+        held.extend_from_slice(header.to_line().as_bytes());
+        let mut writer =
+            Self { output, held, escaper: Escaper::new(), start: Vec::new(), starts: None };
+        writer.hand_on()?;
+        Ok(writer)
     }
 
     /// Writes an entry: what happened, and when, in milliseconds since the start.
@@ -74,15 +63,16 @@ impl<W: Write> Writer<W> {
     /// If the output takes no bytes.
     pub fn event(&mut self, millis: Option<u64>, event: &Event) -> io::Result<()> {
         match event {
-            Event::ToAgent(line) => self.line(millis, "in", line),
-            Event::ToHost(line) => self.line(millis, "out", line),
-            Event::Stderr(line) => self.line(millis, "err", line),
+            Event::ToAgent(line) => self.line(millis, Stream::ToAgent, line),
+            Event::ToHost(line) => self.line(millis, Stream::ToHost, line),
+            Event::Stderr(line) => self.line(millis, Stream::Stderr, line),
             Event::Note(text) => self.note(millis, text),
             Event::TooLong(too_long) => self.note(millis, &too_long.to_string()),
             Event::Exit(exit) => self.exit(millis, *exit),
             Event::Unknown(entry) => {
-                self.output.write_all(entry.raw())?;
-                self.output.write_all(b"\n")
+                self.held.extend_from_slice(entry.raw());
+                self.held.push(b'\n');
+                self.hand_on()
             }
         }
     }
@@ -92,71 +82,119 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output takes no bytes.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.held)?;
+        self.held.clear();
         self.output.flush()
     }
 
-    /// The output. What it holds back itself is still there.
-    pub fn into_inner(self) -> W {
-        self.output
+    /// Hands on what is still held back, and gives the output back.
+    ///
+    /// # Errors
+    /// If the output takes no bytes.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush()?;
+        Ok(self.output)
     }
 
-    fn begin(&mut self, millis: Option<u64>) -> io::Result<()> {
-        match millis {
-            Some(millis) => write!(self.output, "{{\"t\":{millis},"),
-            None => self.output.write_all(b"{"),
+    fn hand_on(&mut self) -> io::Result<()> {
+        if self.held.len() >= BUFFER {
+            self.output.write_all(&self.held)?;
+            self.held.clear();
         }
+        Ok(())
     }
 
-    fn line(&mut self, millis: Option<u64>, direction: &str, line: &Line) -> io::Result<()> {
-        self.begin(millis)?;
-        write!(self.output, "\"dir\":\"{direction}\",")?;
+    fn line(&mut self, millis: Option<u64>, stream: Stream, line: &Line) -> io::Result<()> {
         match line.as_str() {
-            Some(text) => {
-                self.output.write_all(b"\"line\":\"")?;
-                self.text(text)?;
-            }
-            None => write!(self.output, "\"b64\":\"{}\"", STANDARD.encode(line.raw()))?,
+            Some(text) => self.text(millis, stream, text, line.has_newline()),
+            None => self.base64(millis, stream, line.raw(), line.has_newline()),
         }
-        let end: &[u8] = if line.has_newline() { b"}\n" } else { b",\"eol\":false}\n" };
-        self.output.write_all(end)
     }
 
-    /// The rest of a JSON string, whose quote stands already. Lines are full of quotes, which a general
-    /// writer hands on piece by piece; this is most of what recording costs.
-    fn text(&mut self, text: &str) -> io::Result<()> {
-        for piece in text.as_bytes().chunks(PIECE) {
-            self.escaped.clear();
-            let (words, rest) = piece.as_chunks::<8>();
-            for word in words {
-                if word.iter().all(|byte| ESCAPES[usize::from(*byte)] == 0) {
-                    self.escaped.extend_from_slice(word);
-                } else {
-                    word.iter().for_each(|byte| escape(*byte, &mut self.escaped));
-                }
-            }
-            rest.iter().for_each(|byte| escape(*byte, &mut self.escaped));
-            self.output.write_all(&self.escaped)?;
+    /// A line as it came, with its newline.
+    pub(crate) fn raw(&mut self, millis: u64, stream: Stream, line: &[u8]) -> io::Result<()> {
+        match simdutf8::basic::from_utf8(line) {
+            Ok(text) => self.text(Some(millis), stream, text, true),
+            Err(_) => self.base64(Some(millis), stream, line, true),
         }
-        self.output.write_all(b"\"")
+    }
+
+    fn begin(&mut self, millis: Option<u64>) {
+        self.held.push(b'{');
+        if let Some(millis) = millis {
+            self.held.extend_from_slice(format!("\"t\":{millis},").as_bytes());
+        }
+    }
+
+    /// The beginning of a line, up to its text.
+    fn begin_line(&mut self, millis: Option<u64>, stream: Stream) {
+        if self.starts == Some((millis, stream)) {
+            return self.held.extend_from_slice(&self.start);
+        }
+        let from = self.held.len();
+        self.begin(millis);
+        let direction = match stream {
+            Stream::ToAgent => "in",
+            Stream::ToHost => "out",
+            Stream::Stderr => "err",
+        };
+        self.held.extend_from_slice(format!("\"dir\":\"{direction}\",").as_bytes());
+        self.start.clear();
+        self.start.extend_from_slice(self.held.get(from..).unwrap_or_default());
+        self.starts = Some((millis, stream));
+    }
+
+    fn text(
+        &mut self,
+        millis: Option<u64>,
+        stream: Stream,
+        text: &str,
+        newline: bool,
+    ) -> io::Result<()> {
+        self.begin_line(millis, stream);
+        self.held.extend_from_slice(b"\"line\":\"");
+        let Self { escaper, held, output, .. } = self;
+        escaper.escape(text, |piece| {
+            held.extend_from_slice(piece);
+            if held.len() >= BUFFER {
+                output.write_all(held)?;
+                held.clear();
+            }
+            Ok::<_, io::Error>(())
+        })?;
+        self.end_line(newline)
+    }
+
+    fn base64(
+        &mut self,
+        millis: Option<u64>,
+        stream: Stream,
+        line: &[u8],
+        newline: bool,
+    ) -> io::Result<()> {
+        self.begin_line(millis, stream);
+        self.held.extend_from_slice(b"\"b64\":\"");
+        self.held.extend_from_slice(STANDARD.encode(line).as_bytes());
+        self.end_line(newline)
+    }
+
+    fn end_line(&mut self, newline: bool) -> io::Result<()> {
+        let end: &[u8] = if newline { b"\"}\n" } else { b"\",\"eol\":false}\n" };
+        self.held.extend_from_slice(end);
+        self.hand_on()
     }
 
     fn note(&mut self, millis: Option<u64>, text: &str) -> io::Result<()> {
-        self.begin(millis)?;
-        writeln!(self.output, "\"note\":{}}}", json!(text))
+        self.begin(millis);
+        self.held.extend_from_slice(format!("\"note\":{}}}\n", json!(text)).as_bytes());
+        self.hand_on()
     }
 
     fn exit(&mut self, millis: Option<u64>, exit: Exit) -> io::Result<()> {
-        self.begin(millis)?;
+        self.begin(millis);
         let exit = json!({ "code": exit.code, "signal": exit.signal });
-        writeln!(self.output, "\"exit\":{exit}}}")
-    }
-}
-
-fn escape(byte: u8, out: &mut Vec<u8>) {
-    match ESCAPES[usize::from(byte)] {
-        0 => out.push(byte),
-        b'u' => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-        escape => out.extend_from_slice(&[b'\\', escape]),
+        self.held.extend_from_slice(format!("\"exit\":{exit}}}\n").as_bytes());
+        self.hand_on()
     }
 }
 
@@ -164,8 +202,8 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
 pub struct TapeFile(Inner);
 
 enum Inner {
-    Plain(BufWriter<File>),
-    Packed(Box<Encoder<'static, BufWriter<File>>>),
+    Plain(File),
+    Packed(Box<Encoder<'static, File>>),
 }
 
 impl TapeFile {
@@ -187,7 +225,6 @@ impl TapeFile {
     }
 
     fn to(file: File, packed: bool) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(BUFFER, file);
         Ok(Self(if packed {
             Inner::Packed(Box::new(Encoder::new(file, LEVEL)?))
         } else {

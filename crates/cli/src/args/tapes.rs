@@ -13,6 +13,9 @@ use clap::{Parser, ValueEnum};
 ///
 ///   duologue record -o talk.tape -- claude --input-format stream-json ...
 ///   duologue record --install bin     then let your program find bin/claude first
+///
+/// Exit codes: the agent's, or its signal. 125 if nothing was started, because the tape cannot be made or
+/// the command line is wrong; 126 if the agent cannot be run, 127 if it is not there.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Record {
@@ -31,6 +34,10 @@ pub(crate) struct Record {
     /// Also leave out what stands at this path of a line: message.content[].text
     #[arg(long = "path", value_name = "PATH", requires = "redact")]
     pub(crate) paths: Vec<String>,
+
+    /// How many MiB may wait for a slow disk before recording stops
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    pub(crate) queue: usize,
 
     /// Put a `claude` into this folder that records; tapes go to DUOLOGUE_TAPE, or to --output, or
     /// to the folder `tapes` in it
@@ -160,7 +167,10 @@ pub(crate) struct Diff {
 /// same thing is replaced by the same words all over the tape, so that it still replays. What was
 /// replaced is counted on stderr. It cannot see a secret that was streamed in pieces: look at a tape
 /// before you share it.
+///
+/// Exit codes: 0, or 2 if the tape cannot be read or the new one not written.
 #[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Redact {
     /// The tape; - for stdin
     #[arg(value_name = "TAPE")]

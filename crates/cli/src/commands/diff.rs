@@ -6,8 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use duologue_tape::Reader;
 use duologue_tape::diff::shape::{self, Shapes};
-use duologue_tape::diff::{self, Summary};
-use serde_json::json;
+use duologue_tape::diff::{Comparison, Side};
 
 use crate::args::Diff;
 use crate::exit;
@@ -24,21 +23,68 @@ fn reader(path: &Path) -> anyhow::Result<Reader<Input>> {
 }
 
 fn events(args: &Diff) -> anyhow::Result<bool> {
-    let read = |path: &Path| {
-        let summary = Summary::read(&mut reader(path)?);
-        summary.with_context(|| format!("could not read {}", path.display()))
-    };
-    let differences = diff::compare(&read(&args.a)?, &read(&args.b)?);
-    let mut out = io::stdout().lock();
-    if args.json {
-        let list: Vec<_> = differences.iter().map(diff::Difference::to_json).collect();
-        writeln!(out, "{}", json!({ "equal": list.is_empty(), "differences": list }))?;
-    } else {
-        for difference in &differences {
-            writeln!(out, "{}", visible(&difference.to_string()))?;
-        }
+    let mut sides = [(Side::A, &args.a), (Side::B, &args.b)].map(|(side, path)| (side, path, None));
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let longest = if size(&args.a) >= size(&args.b) { Side::A } else { Side::B };
+    for (side, path, open) in &mut sides {
+        // Both are read at once, and two bars would draw over each other.
+        let input = Input::open(path)?;
+        *open = Some(Reader::new(if *side == longest { input } else { input.quiet() }));
     }
-    Ok(differences.is_empty())
+    let mut report = Report { json: args.json, out: io::stdout().lock(), equal: true };
+    report.begin()?;
+    let mut comparison = Comparison::new();
+    // In step, so that as little as possible waits for its like.
+    while sides.iter().any(|(_, _, open)| open.is_some()) {
+        for (side, path, open) in &mut sides {
+            let Some(reader) = open else { continue };
+            let entry = reader.next_entry();
+            match entry.with_context(|| format!("could not read {}", path.display()))? {
+                Some(entry) => comparison.take(*side, &entry.event),
+                None => {
+                    comparison.end(*side);
+                    *open = None;
+                }
+            }
+        }
+        report.tell(&mut comparison)?;
+    }
+    comparison.finish();
+    report.tell(&mut comparison)?;
+    report.end()
+}
+
+/// What is printed. A long list is not held.
+struct Report<W> {
+    json: bool,
+    out: W,
+    equal: bool,
+}
+
+impl<W: io::Write> Report<W> {
+    fn begin(&mut self) -> io::Result<()> {
+        if self.json { write!(self.out, "{{\"differences\":[") } else { Ok(()) }
+    }
+
+    fn tell(&mut self, comparison: &mut Comparison) -> io::Result<()> {
+        while let Some(difference) = comparison.next_difference() {
+            if self.json {
+                let comma = if self.equal { "" } else { "," };
+                write!(self.out, "{comma}{}", difference.to_json())?;
+            } else {
+                writeln!(self.out, "{}", visible(&difference.to_string()))?;
+            }
+            self.equal = false;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> anyhow::Result<bool> {
+        if self.json {
+            writeln!(self.out, "],\"equal\":{}}}", self.equal)?;
+        }
+        Ok(self.equal)
+    }
 }
 
 fn shapes(args: &Diff) -> anyhow::Result<bool> {

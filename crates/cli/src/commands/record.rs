@@ -11,7 +11,6 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use duologue_tape::redact::Redactor;
 use duologue_tape::{Header, Recorder, Stopped};
 use serde_json::json;
 
@@ -23,6 +22,8 @@ pub(crate) use child::start;
 use child::Agent;
 use signals::Signals;
 use streams::Streams;
+
+const MIB: usize = 1024 * 1024;
 
 /// How long the end may be held up by a disk that is slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,7 +49,12 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
             let _ = told.send(());
         }
     };
-    let recorder = Recorder::create_with(&path, &header(args), redactor(args), on_stop)
+    let mut options = Recorder::options().queue(args.queue.saturating_mul(MIB)).on_stop(on_stop);
+    if args.redact {
+        options = options.redact(crate::commands::redact::redactor(&args.paths));
+    }
+    let recorder = options
+        .create(&path, &header(args))
         .with_context(|| format!("could not create {}", path.display()))?;
     let tap = recorder.tap();
 
@@ -93,11 +99,6 @@ fn header(args: &Record) -> Header {
         .extra
         .insert("recorder".to_owned(), json!(concat!("duologue ", env!("CARGO_PKG_VERSION"))));
     header
-}
-
-fn redactor(args: &Record) -> Option<Redactor> {
-    let redactor = crate::commands::redact::redactor(&args.paths);
-    args.redact.then_some(redactor)
 }
 
 /// The agent's name, without its folder.

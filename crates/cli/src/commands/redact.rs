@@ -26,8 +26,7 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
             copy(&mut reader, &mut redactor, file)?.finish()?;
         }
         None => {
-            let out = io::BufWriter::new(io::stdout().lock());
-            copy(&mut reader, &mut redactor, out)?.flush()?;
+            let _ = copy(&mut reader, &mut redactor, io::stdout().lock())?;
         }
     }
     anstream::eprintln!("replaced {}", redactor.counts());
@@ -56,5 +55,5 @@ fn copy<R: Read, W: Write>(
     if let Some(torn) = reader.torn() {
         anstream::eprintln!("line {} of the tape was cut off, and is left out", torn.line);
     }
-    Ok(writer.into_inner())
+    Ok(writer.finish()?)
 }

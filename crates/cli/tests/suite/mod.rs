@@ -14,6 +14,12 @@ mod inspect;
 mod play;
 #[cfg(unix)]
 mod record;
+#[cfg(unix)]
+mod record_deaths;
+#[cfg(unix)]
+mod record_disks;
+#[cfg(unix)]
+mod record_terminal;
 mod redact;
 #[cfg(unix)]
 mod replay;

@@ -1,6 +1,6 @@
 //! What holds for any input.
 
-use duologue_protocol::{Decoded, Frame, Line, LineDecoder, Survey, Wire};
+use duologue_protocol::{Decoded, Found, Frame, Line, LineDecoder, Survey, Wire};
 use duologue_testkit::recordings;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,31 +18,44 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-fn decode(bytes: &[u8], sizes: &[usize], max_line: usize) -> Vec<(u64, u64, Result<Vec<u8>, u64>)> {
+/// Number, offset and bytes of each line, or its length.
+type Lines = Vec<(u64, u64, Result<Vec<u8>, u64>)>;
+
+fn take(found: Found<'_>, lines: &mut Lines) {
+    lines.push(match found {
+        Found::Within(line, at) => (at.number, at.offset, Ok(line.to_vec())),
+        Found::Frame(Frame::Line(line)) => {
+            let at = line.position();
+            (at.number, at.offset, Ok(line.raw().to_vec()))
+        }
+        Found::Frame(Frame::TooLong(long)) => {
+            (long.position.number, long.position.offset, Err(long.length))
+        }
+    });
+}
+
+fn decode(bytes: &[u8], sizes: &[usize], max_line: usize, in_place: bool) -> Lines {
     let mut decoder = LineDecoder::new().max_line(max_line);
     let mut found = Vec::new();
-    let mut take = |frame: Frame| match frame {
-        Frame::Line(line) => {
-            let at = line.position();
-            found.push((at.number, at.offset, Ok(line.raw().to_vec())));
-        }
-        Frame::TooLong(long) => {
-            found.push((long.position.number, long.position.offset, Err(long.length)));
-        }
-    };
     let mut rest = bytes;
     let mut sizes = sizes.iter().cycle();
     while !rest.is_empty() {
         let size = sizes.next().map_or(rest.len(), |&size| size.clamp(1, rest.len()));
         let (mut chunk, after) = rest.split_at(size);
-        while let Some(frame) = decoder.next(&mut chunk) {
-            take(frame);
+        loop {
+            let next = if in_place {
+                decoder.next_in(&mut chunk)
+            } else {
+                decoder.next(&mut chunk).map(Found::Frame)
+            };
+            let Some(next) = next else { break };
+            take(next, &mut found);
         }
         assert!(decoder.held() <= max_line);
         rest = after;
     }
     if let Some(frame) = decoder.finish() {
-        take(frame);
+        take(Found::Frame(frame), &mut found);
     }
     found
 }
@@ -139,9 +152,12 @@ proptest! {
         sizes in vec(1_usize..50, 1..10),
         max_line in prop_oneof![Just(usize::MAX), 1_usize..100],
     ) {
-        let whole = decode(&bytes, &[bytes.len().max(1)], max_line);
-        prop_assert_eq!(&decode(&bytes, &sizes, max_line), &whole);
-        prop_assert_eq!(&decode(&bytes, &[1], max_line), &whole);
+        let whole = decode(&bytes, &[bytes.len().max(1)], max_line, false);
+        prop_assert_eq!(&decode(&bytes, &[bytes.len().max(1)], max_line, true), &whole);
+        for in_place in [false, true] {
+            prop_assert_eq!(&decode(&bytes, &sizes, max_line, in_place), &whole);
+            prop_assert_eq!(&decode(&bytes, &[1], max_line, in_place), &whole);
+        }
         // The lines are what stands between the newlines.
         let expected: Vec<&[u8]> = bytes
             .split(|&byte| byte == b'\n')

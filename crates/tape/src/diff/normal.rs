@@ -71,10 +71,13 @@ const FORMS: &[(&str, &str)] = &[
     (r"\b(msg|req|toolu|srvtoolu)_[A-Za-z0-9]{8,}\b", "<id>"),
 ];
 
+/// Tools that start a sub-agent, which is called as the call is.
+const STARTS: &[&str] = &["Agent", "Task"];
+
 #[derive(Debug)]
 pub(super) struct Normal {
     forms: Vec<(Regex, &'static str)>,
-    /// Sub-agents, numbered as they appear.
+    /// Sub-agents, numbered as they are called for: those that work at the same time speak in any order.
     agents: HashMap<String, usize>,
 }
 
@@ -93,15 +96,27 @@ impl Normal {
         if PIECES.contains(&name.as_str()) {
             return None;
         }
+        let starts_agent = name == "tool_call"
+            && fields
+                .get("name")
+                .and_then(Value::as_str)
+                .is_some_and(|name| STARTS.contains(&name));
+        if let Some(Value::String(call)) = fields.get("id").filter(|_| starts_agent) {
+            self.agent(call.clone());
+        }
         if let Some(Value::String(agent)) = fields.remove("agent") {
-            let number = self.agents.len() + 1;
-            let number = *self.agents.entry(agent).or_insert(number);
+            let number = self.agent(agent);
             fields.insert("agent".to_owned(), number.into());
         }
         fields.retain(|key, _| !MADE_UP.contains(&key.as_str()));
         let mut fields = Value::Object(fields);
         self.clean(&mut fields);
         Some((name, fields))
+    }
+
+    fn agent(&mut self, call: String) -> usize {
+        let number = self.agents.len() + 1;
+        *self.agents.entry(call).or_insert(number)
     }
 
     fn clean(&self, value: &mut Value) {

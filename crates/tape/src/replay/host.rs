@@ -87,90 +87,114 @@ enum Step {
     Mark(Mark),
 }
 
+/// How much of what the agent has done is remembered for later.
+const EARLY: usize = 16 * 1024;
+
 /// The host that is on a tape, for any agent. A machine without I/O, like [`Player`](super::Player).
 ///
 /// It says what the host said then, when the agent has come as far as it had then: as many turns
-/// ended, the same requests answered and made.
+/// ended, the same requests answered and made. It holds one line of the tape at a time.
 #[derive(Debug)]
-pub struct HostPlayer {
-    steps: VecDeque<Step>,
+pub struct HostPlayer<R: Read> {
+    reader: Reader<R>,
+    /// What comes next on the tape.
+    next: Option<Step>,
+    /// The requests of the host on the tape that are still to be answered.
+    asked: HashSet<String>,
     /// What the agent has done before its time.
-    early: Vec<Mark>,
+    early: VecDeque<Mark>,
     /// What the agent calls its requests, by what they are called on the tape.
     asks: HashMap<String, String>,
 }
 
-impl HostPlayer {
-    /// Reads the tape.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn new(input: impl Read) -> Result<Self, ReadError> {
-        let mut steps = VecDeque::new();
-        let mut asked = HashSet::new();
-        let mut reader = Reader::new(input);
-        while let Some(entry) = reader.next_entry()? {
-            match entry.event {
-                Event::ToAgent(line) => {
-                    asked.extend(request_id(&line));
-                    steps.push_back(Step::Say(line));
-                }
-                Event::ToHost(line) => match Mark::of(&line) {
-                    // An echo of what the host answered: nobody waits for that.
-                    Some(Mark::Reply(id)) if !asked.contains(&id) => {}
-                    mark => steps.extend(mark.map(Step::Mark)),
-                },
-                Event::Note(note) if note == "stdin_close" => steps.push_back(Step::Close),
-                Event::Note(note) => {
-                    let signal = note.strip_prefix("signal ").map(str::to_owned);
-                    steps.extend(signal.map(Step::Signal));
-                }
-                _ => {}
-            }
+impl<R: Read> HostPlayer<R> {
+    /// Plays this tape.
+    pub fn new(input: R) -> Self {
+        Self {
+            reader: Reader::new(input),
+            next: None,
+            asked: HashSet::new(),
+            early: VecDeque::new(),
+            asks: HashMap::new(),
         }
-        Ok(Self { steps, early: Vec::new(), asks: HashMap::new() })
     }
 
     /// The agent has written a line.
     pub fn handle_line(&mut self, line: &Line) {
         self.early.extend(Mark::of(line));
+        if self.early.len() > EARLY {
+            self.early.pop_front();
+        }
     }
 
     /// What the host does next.
-    pub fn next_step(&mut self) -> HostStep {
+    ///
+    /// # Errors
+    /// If the tape cannot be read.
+    pub fn next_step(&mut self) -> Result<HostStep, ReadError> {
         loop {
-            match self.steps.front() {
-                None => return HostStep::Done,
-                Some(Step::Mark(mark)) => {
-                    let met = self.early.iter().position(|early| match (early, mark) {
-                        (Mark::Ask(_, about), Mark::Ask(_, wanted)) => about == wanted,
-                        _ => early == mark,
-                    });
-                    let Some(met) = met else { return HostStep::Wait(mark.name()) };
-                    if let (Mark::Ask(live, _), Mark::Ask(tape, _)) = (self.early.remove(met), mark)
-                    {
-                        self.asks.insert(tape.clone(), live);
-                    }
-                    self.steps.pop_front();
-                }
-                Some(_) => break,
+            let next = match self.next.take() {
+                Some(next) => next,
+                None => match self.read()? {
+                    Some(next) => next,
+                    None => return Ok(HostStep::Done),
+                },
+            };
+            let mark = match next {
+                Step::Say(line) => return Ok(HostStep::Say(self.renamed(line))),
+                Step::Signal(name) => return Ok(HostStep::Signal(name)),
+                Step::Close => return Ok(HostStep::Close),
+                Step::Mark(mark) => mark,
+            };
+            let met = self.early.iter().position(|early| match (early, &mark) {
+                (Mark::Ask(_, about), Mark::Ask(_, wanted)) => about == wanted,
+                _ => *early == mark,
+            });
+            let Some(met) = met.and_then(|met| self.early.remove(met)) else {
+                let wait = HostStep::Wait(mark.name());
+                self.next = Some(Step::Mark(mark));
+                return Ok(wait);
+            };
+            if let (Mark::Ask(live, _), Mark::Ask(tape, _)) = (met, mark) {
+                self.asks.insert(tape, live);
             }
-        }
-        match self.steps.pop_front() {
-            Some(Step::Say(line)) => HostStep::Say(self.renamed(line)),
-            Some(Step::Signal(name)) => HostStep::Signal(name),
-            Some(Step::Close) => HostStep::Close,
-            Some(Step::Mark(_)) | None => HostStep::Done,
         }
     }
 
+    /// The next thing on the tape that matters.
+    fn read(&mut self) -> Result<Option<Step>, ReadError> {
+        while let Some(entry) = self.reader.next_entry()? {
+            match entry.event {
+                Event::ToAgent(line) => {
+                    self.asked.extend(request_id(&line));
+                    return Ok(Some(Step::Say(line)));
+                }
+                Event::ToHost(line) => match Mark::of(&line) {
+                    // An echo of what the host answered: nobody waits for that.
+                    Some(Mark::Reply(id)) if !self.asked.remove(&id) => {}
+                    Some(mark) => return Ok(Some(Step::Mark(mark))),
+                    None => {}
+                },
+                Event::Note(note) if note == "stdin_close" => return Ok(Some(Step::Close)),
+                Event::Note(note) => {
+                    if let Some(signal) = note.strip_prefix("signal ") {
+                        return Ok(Some(Step::Signal(signal.to_owned())));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
     /// The host's line with the names of this agent.
-    fn renamed(&self, line: Line) -> Line {
+    fn renamed(&mut self, line: Line) -> Line {
         let Some(text) = line.as_str() else { return line };
         let of_answer = line.head().ok().filter(|head| head.kind == "control_response");
         let Some(old) = of_answer.and_then(|head| head.request_id) else { return line };
-        match self.asks.get(&*old) {
-            Some(new) => Line::from(text.replace(&*old, new)),
+        // It is answered once.
+        match self.asks.remove(&*old) {
+            Some(new) => Line::from(text.replace(&*old, &new)),
             None => line,
         }
     }

@@ -1,19 +1,43 @@
 //! [`Ids`]: which name on the tape is which of this host.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use duologue_protocol::Line;
+use memchr::memmem::Finder;
+use regex::Regex;
 use serde_json::Value;
 
 use crate::redact::scan::{Kind, scalars};
 
+/// How many names are looked for anywhere: the latest. A line names a prompt soon, or not at all.
+const ANYWHERE: usize = 1024;
+
 /// Names that hosts make up. What stands on the left is on the tape.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ids {
     requests: HashMap<String, String>,
     callbacks: HashMap<String, String>,
     /// Names that are told apart from everything else wherever they stand: uuids.
-    anywhere: Vec<(String, String)>,
+    anywhere: HashMap<String, String>,
+    /// The same, the oldest first.
+    order: VecDeque<String>,
+    /// Any of them.
+    any: Option<Regex>,
+    /// What every control line has, and few others.
+    control: Finder<'static>,
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self {
+            requests: HashMap::new(),
+            callbacks: HashMap::new(),
+            anywhere: HashMap::new(),
+            order: VecDeque::new(),
+            any: None,
+            control: Finder::new("\"control_"),
+        }
+    }
 }
 
 impl Ids {
@@ -28,7 +52,16 @@ impl Ids {
 
     pub(super) fn uuid(&mut self, tape: &str, live: &str) {
         if tape != live && !tape.is_empty() && !live.is_empty() {
-            self.anywhere.push((tape.to_owned(), live.to_owned()));
+            if self.anywhere.insert(tape.to_owned(), live.to_owned()).is_none() {
+                self.order.push_back(tape.to_owned());
+            }
+            if self.order.len() > ANYWHERE
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.anywhere.remove(&oldest);
+            }
+            let words: Vec<String> = self.order.iter().map(|name| regex::escape(name)).collect();
+            self.any = Regex::new(&words.join("|")).ok();
         }
     }
 
@@ -49,13 +82,20 @@ impl Ids {
     pub(super) fn renamed(&self, line: Line) -> Line {
         let Some(text) = line.as_str() else { return line };
         let mut renamed = None;
-        if line.kind().is_ok_and(|kind| kind.starts_with("control_")) {
+        // To look for the word is faster than to look for the type, which may stand at the end.
+        if self.control.find(text.as_bytes()).is_some()
+            && line.kind().is_ok_and(|kind| kind.starts_with("control_"))
+        {
             renamed = self.control(text);
         }
-        for (old, new) in &self.anywhere {
+        if let Some(any) = &self.any {
             let text = renamed.as_deref().unwrap_or(text);
-            if text.contains(old.as_str()) {
-                renamed = Some(text.replace(old.as_str(), new));
+            if any.is_match(text) {
+                let name = |found: &regex::Captures<'_>| {
+                    let old = found.get(0).map_or("", |found| found.as_str());
+                    self.anywhere.get(old).map_or_else(|| old.to_owned(), Clone::clone)
+                };
+                renamed = Some(any.replace_all(text, name).into_owned());
             }
         }
         match renamed {

@@ -1,5 +1,6 @@
 //! [`Player`]: the agent that is on a tape.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read};
 use std::time::Duration;
 
@@ -13,6 +14,12 @@ use crate::recorder::Stream;
 use super::ids::Ids;
 use super::meaning::{Match, Meaning};
 use super::mismatch::Mismatch;
+
+/// How far it looks ahead for what the host did: a line may come so many lines early.
+const AHEAD: usize = 1024;
+
+/// The same in bytes.
+const AHEAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// What the agent on the tape does next.
 #[derive(Clone, Debug)]
@@ -42,6 +49,8 @@ pub enum Wait {
 #[derive(Debug)]
 struct Expected {
     file_line: u64,
+    /// How long it was.
+    length: usize,
     what: What,
     met: bool,
 }
@@ -55,20 +64,25 @@ enum What {
 /// The agent that is on a tape. See [the module](super).
 ///
 /// Ask [`next_step`](Self::next_step) what it does; where it waits, tell it what the host does with
-/// the `handle_*` methods. It goes through the tape twice, and holds what the host wrote, which is
-/// little, but of what the agent wrote one line at a time.
+/// the `handle_*` methods. It holds one line of the agent at a time, and of the host those that come
+/// next: 1024, or 16 MiB. A line that comes still earlier than that is a mismatch.
 #[derive(Debug)]
 pub struct Player<R: Read> {
     reader: Reader<R>,
+    /// The same tape, read ahead for what the host did.
+    scout: Option<Reader<R>>,
     how: Match,
     lenient: bool,
-    /// All that the host did then, in order.
-    expected: Vec<Expected>,
+    /// What the host did then, in order, without what has come already.
+    expected: VecDeque<Expected>,
+    /// What is held of it, in bytes.
+    held: usize,
     /// How many of those the tape has passed.
     passed: usize,
     /// The entry that comes next, if it was looked at.
     ahead: Option<Entry>,
     ids: Ids,
+    signals: BTreeSet<String>,
     closed: bool,
     /// On the tape, the host's lines have ended.
     should_close: bool,
@@ -78,40 +92,79 @@ pub struct Player<R: Read> {
 }
 
 impl<R: Read> Player<R> {
-    /// Plays the tape that `open` opens. It is opened twice.
+    /// Plays the tape that `open` opens. It is opened twice, or three times if the host did much on it.
     ///
     /// # Errors
     /// If the tape cannot be read.
     pub fn new(open: impl Fn() -> io::Result<R>, how: Match) -> Result<Self, ReadError> {
-        let mut expected = Vec::new();
-        let mut reader = Reader::new(open()?);
-        while let Some(entry) = reader.next_of_host()? {
-            let what = match entry.event {
-                Event::ToAgent(line) => match Meaning::of(&line) {
-                    Meaning::Idle => continue,
-                    meaning => What::Line(meaning),
-                },
-                Event::Note(note) => match note.strip_prefix("signal ") {
-                    Some(signal) => What::Signal(signal.to_owned()),
-                    None => continue,
-                },
-                _ => continue,
-            };
-            expected.push(Expected { file_line: entry.file_line, what, met: false });
-        }
-        Ok(Self {
+        let mut player = Self {
             reader: Reader::new(open()?),
+            scout: Some(Reader::new(open()?)),
             how,
             lenient: false,
-            expected,
+            expected: VecDeque::new(),
+            held: 0,
             passed: 0,
             ahead: None,
             ids: Ids::default(),
+            signals: BTreeSet::new(),
             closed: false,
             should_close: false,
             exit: None,
             millis: 0,
-        })
+        };
+        player.look_ahead()?;
+        // All of them must be known before the first may come. Mostly the tape was read to its end.
+        if player.scout.is_some() {
+            let mut notes = Reader::new(open()?);
+            while let Some(entry) = notes.next_of_process()? {
+                if let Event::Note(note) = entry.event {
+                    player.signals.extend(note.strip_prefix("signal ").map(str::to_owned));
+                }
+            }
+        }
+        Ok(player)
+    }
+
+    fn has_room(&self) -> bool {
+        self.expected.len() < AHEAD && self.held < AHEAD_BYTES
+    }
+
+    /// Reads ahead as far as there is room, and forgets what has come and is passed.
+    fn look_ahead(&mut self) -> Result<(), ReadError> {
+        while self.passed > 0 && self.expected.front().is_some_and(|expected| expected.met) {
+            let gone = self.expected.pop_front();
+            self.held -= gone.map_or(0, |gone| gone.length);
+            self.passed -= 1;
+        }
+        while self.has_room()
+            && let Some(scout) = &mut self.scout
+        {
+            let Some(entry) = scout.next_of_host()? else {
+                self.scout = None;
+                break;
+            };
+            let (what, length) = match entry.event {
+                Event::ToAgent(line) => match Meaning::of(&line) {
+                    Meaning::Idle => continue,
+                    meaning => (What::Line(meaning), line.raw().len()),
+                },
+                Event::Note(note) => match note.strip_prefix("signal ") {
+                    Some(signal) => {
+                        self.signals.insert(signal.to_owned());
+                        (What::Signal(signal.to_owned()), 0)
+                    }
+                    None => continue,
+                },
+                _ => continue,
+            };
+            self.held += length;
+            // From a host that is gone, and need not be there, nothing is waited for.
+            let met = self.lenient && self.closed;
+            let expected = Expected { file_line: entry.file_line, length, what, met };
+            self.expected.push_back(expected);
+        }
+        Ok(())
     }
 
     /// Goes on after a mismatch: a line that means something else is taken for the one that is expected,
@@ -167,6 +220,15 @@ impl<R: Read> Player<R> {
             };
             let (stream, line) = match entry.event {
                 Event::ToAgent(_) | Event::Note(_) => {
+                    self.look_ahead()?;
+                    // It goes no further than what is known of the host.
+                    if self.passed == self.expected.len()
+                        && self.scout.is_some()
+                        && let Some(wait) = self.waits()
+                    {
+                        self.ahead = Some(entry);
+                        return Ok(Step::Wait(wait));
+                    }
                     self.pass(&entry);
                     continue;
                 }
@@ -217,8 +279,7 @@ impl<R: Read> Player<R> {
 
     /// What must come before the tape goes on.
     fn waits(&self) -> Option<Wait> {
-        let due = self.expected.get(..self.passed).unwrap_or_default();
-        let open = due.iter().find(|expected| !expected.met)?;
+        let open = self.expected.iter().take(self.passed).find(|expected| !expected.met)?;
         Some(match &open.what {
             What::Line(meaning) => Wait::Line(meaning.name()),
             What::Signal(name) => Wait::Signal(name.clone()),
@@ -318,10 +379,7 @@ impl<R: Read> Player<R> {
 
     /// The signals that the host sent then: `SIGINT`.
     pub fn signals(&self) -> impl Iterator<Item = &str> {
-        self.expected.iter().filter_map(|expected| match &expected.what {
-            What::Signal(name) => Some(name.as_str()),
-            What::Line(_) => None,
-        })
+        self.signals.iter().map(String::as_str)
     }
 
     /// A signal has come. Tells whether one was expected; if not, it does what signals do.

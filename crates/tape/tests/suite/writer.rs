@@ -34,7 +34,7 @@ fn every_recording_is_written_as_it_was_read() {
         for entry in &entries {
             writer.event(entry.millis, &entry.event).unwrap();
         }
-        let written = writer.into_inner();
+        let written = writer.finish().unwrap();
         let mut again = Reader::new(written.as_slice());
         assert_eq!(again.header().unwrap(), Some(&header));
         assert_eq!(told(&all(&mut again)), told(&entries), "{}", recording.name);
@@ -60,7 +60,7 @@ proptest! {
             writer.event(Some(millis.into()), &event).unwrap();
             events.push(event);
         }
-        let written = writer.into_inner();
+        let written = writer.finish().unwrap();
         let entries = all(&mut Reader::new(written.as_slice()));
         prop_assert_eq!(entries.len(), events.len());
         for (entry, event) in entries.iter().zip(&events) {
@@ -87,7 +87,7 @@ fn a_packed_tape_that_is_cut_anywhere_is_readable() {
         // As the recorder does when nothing more is there.
         writer.flush().unwrap();
     }
-    writer.into_inner().finish().unwrap();
+    writer.finish().unwrap().finish().unwrap();
     let whole = fs::read(&path).unwrap();
     let mut reader = Reader::new(whole.as_slice());
     assert_eq!(all(&mut reader).len(), 40);
@@ -125,7 +125,9 @@ fn a_tap_takes_pieces_and_lines() {
     tap.line(Direction::ToHost, &Line::from("answer"));
     tap.bytes(Stream::ToAgent, b"o\nrest");
     tap.end(Stream::ToAgent);
+    tap.bytes(Stream::ToHost, b"cut off");
     tap.exit(Exit::with_code(3));
+    tap.note("too late");
     assert_eq!(recorder.finish(Duration::from_secs(60)).unwrap().total(), 0);
     // It is over: what comes now is too late.
     tap.note("late");
@@ -137,6 +139,7 @@ fn a_tap_takes_pieces_and_lines() {
         "ToAgent(Line(1: two))",
         "ToAgent(Line(1: rest))",
         "Note(\"stdin_close\")",
+        "ToHost(Line(1: cut off))",
         "Exit(Exit { code: Some(3), signal: None })",
     ];
     assert_eq!(events, expected);

@@ -28,7 +28,7 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
             tapes
         }
     };
-    let mut flags = String::new();
+    let mut flags = format!(" --queue {}", args.queue);
     if args.redact {
         flags.push_str(" --redact");
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use duologue_tape::{Stream, Tap};
@@ -9,6 +10,32 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 /// How much is moved at once: what a pipe holds.
 const CHUNK: usize = 64 * 1024;
+
+/// Chunks with less than this in them are copied for the tape: to keep all of their room would cost more.
+const WORTH_SHARING: usize = CHUNK / 2;
+
+/// How many chunks are kept for later.
+const ROOMS: usize = 64;
+
+/// Room for chunks, some of which the tape still reads. New room is dear: the system clears each page.
+#[derive(Default)]
+struct Rooms(Vec<Arc<Vec<u8>>>);
+
+impl Rooms {
+    /// One that nobody reads.
+    fn free(&mut self) -> Arc<Vec<u8>> {
+        match self.0.iter_mut().position(|room| Arc::get_mut(room).is_some()) {
+            Some(position) => self.0.swap_remove(position),
+            None => Arc::new(vec![0; CHUNK]),
+        }
+    }
+
+    fn keep(&mut self, room: Arc<Vec<u8>>) {
+        if self.0.len() < ROOMS {
+            self.0.push(room);
+        }
+    }
+}
 
 /// How a pump is getting on, for whoever must decide whether to wait for it.
 #[derive(Debug, Default)]
@@ -27,9 +54,15 @@ impl Progress {
 
 /// Moves everything until one side ends. Dropping both closes them.
 pub(super) fn pump(mut from: &File, mut to: &File, stream: Stream, tap: &Tap, progress: &Progress) {
-    let mut buffer = vec![0; CHUNK];
+    let mut rooms = Rooms::default();
+    let mut room = rooms.free();
     loop {
-        let count = match from.read(&mut buffer) {
+        let Some(buffer) = Arc::get_mut(&mut room) else {
+            let shared = std::mem::replace(&mut room, rooms.free());
+            rooms.keep(shared);
+            continue;
+        };
+        let count = match from.read(buffer) {
             Ok(0) => break,
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -40,10 +73,14 @@ pub(super) fn pump(mut from: &File, mut to: &File, stream: Stream, tap: &Tap, pr
             Err(_) => break,
         };
         progress.writing.store(true, Ordering::Release);
-        let mut chunk = buffer.get(..count).unwrap_or_default();
-        // Told before it is passed on, or the answer could stand on the tape before the question. It
-        // is a copy in memory: nothing waits for it.
-        tap.bytes(stream, chunk);
+        let mut chunk = room.get(..count).unwrap_or_default();
+        // Told before it is passed on, or the answer could stand on the tape before the question.
+        // Nothing waits for that.
+        if count < WORTH_SHARING {
+            tap.bytes(stream, chunk);
+        } else {
+            tap.shared(stream, Arc::clone(&room), count);
+        }
         while !chunk.is_empty() {
             match to.write(chunk) {
                 Ok(count) => chunk = chunk.get(count..).unwrap_or_default(),

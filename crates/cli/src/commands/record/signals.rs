@@ -6,7 +6,7 @@ use std::thread;
 
 use duologue_tape::Tap;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
@@ -40,6 +40,9 @@ impl Target {
 impl Signals {
     /// From here on they wait for [`forward_to`](Self::forward_to).
     pub(super) fn register() -> io::Result<Self> {
+        // A tape that grows beyond the limit of a file is a full disk, and not our end. A handler is not
+        // inherited by the agent; to ignore it would be.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         SignalsInfo::new(FORWARDED).map(Self)
     }
 

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use duologue_protocol::{Frame, Line, LineDecoder};
-use duologue_tape::diff::{Folding, Summary, compare};
+use duologue_tape::diff::{Comparison, Side};
 use duologue_tape::replay::{HostPlayer, HostStep};
-use duologue_tape::{Event, Exit, Reader};
+use duologue_tape::{Event, Exit, ReadError, Reader};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::Replay;
@@ -25,8 +25,10 @@ const LINES: usize = 1024;
 
 pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", tape.display());
-    let player = HostPlayer::new(File::open(tape).with_context(context)?).with_context(context)?;
-    let expected = Summary::read(&mut Reader::new(File::open(tape)?)).with_context(context)?;
+    let open = || File::open(tape).with_context(context);
+    let (player, mut expected) = (HostPlayer::new(open()?), Reader::new(open()?));
+    // What is no tape, or too new, is found out before anything is started.
+    expected.header().with_context(context)?;
 
     let (program, rest) = command.split_first().context("name the agent after --")?;
     let child = Command::new(program)
@@ -35,19 +37,19 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("could not start {}", program.to_string_lossy()))?;
-    let mut talk = Talk::new(child, player)?;
-    let complaint = talk.hold(Duration::from_secs(args.patience))?;
-    let got = talk.folding.finish();
+    let mut talk = Talk::new(child, player, expected)?;
+    let complaint = talk.hold(Duration::from_secs(args.patience)).with_context(context)?;
+    talk.compare_rest().with_context(context)?;
 
-    let differences = compare(&expected, &got);
     let mut out = io::stdout().lock();
     if let Some(complaint) = &complaint {
         writeln!(out, "{complaint}")?;
     }
-    for difference in &differences {
+    let mut same = complaint.is_none();
+    while let Some(difference) = talk.comparison.next_difference() {
         writeln!(out, "{}", visible(&difference.to_string()))?;
+        same = false;
     }
-    let same = complaint.is_none() && differences.is_empty();
     Ok(if same { exit::OK } else { exit::MISMATCH })
 }
 
@@ -56,29 +58,35 @@ struct Talk {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Line>,
-    player: HostPlayer,
-    folding: Folding,
+    player: HostPlayer<File>,
+    /// What was said then, read in step with what is said now.
+    expected: Reader<File>,
+    comparison: Comparison,
 }
 
 impl Talk {
-    fn new(mut child: Child, player: HostPlayer) -> anyhow::Result<Self> {
+    fn new(
+        mut child: Child,
+        player: HostPlayer<File>,
+        expected: Reader<File>,
+    ) -> anyhow::Result<Self> {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().context("the agent has no stdout")?;
         let (sender, lines) = mpsc::sync_channel(LINES);
         thread::Builder::new().spawn(move || read(stdout, &sender))?;
-        Ok(Self { child, stdin, lines, player, folding: Folding::default() })
+        Ok(Self { child, stdin, lines, player, expected, comparison: Comparison::new() })
     }
 
     /// Says all that the host said then. What it had to give up on, if anything.
     fn hold(&mut self, patience: Duration) -> anyhow::Result<Option<String>> {
         let mut complaint = None;
         loop {
-            match self.player.next_step() {
-                HostStep::Say(line) => self.say(&line),
+            match self.player.next_step()? {
+                HostStep::Say(line) => self.say(&line)?,
                 HostStep::Close => self.stdin = None,
                 HostStep::Signal(name) => self.signal(&name),
                 HostStep::Wait(what) => match self.lines.recv_timeout(patience) {
-                    Ok(line) => self.hear(&line),
+                    Ok(line) => self.hear(&line)?,
                     Err(RecvTimeoutError::Disconnected) => {
                         complaint = Some(format!("the agent ended; expected {what}"));
                         break;
@@ -93,7 +101,7 @@ impl Talk {
         }
         if complaint.is_none() {
             while let Ok(line) = self.lines.recv_timeout(patience) {
-                self.hear(&line);
+                self.hear(&line)?;
             }
         }
         self.stdin = None;
@@ -108,24 +116,42 @@ impl Talk {
             (Some(code), _) => Exit::with_code(code),
             (None, signal) => Exit::by_signal(signal.unwrap_or_default()),
         };
-        self.folding.take(&Event::Exit(exit));
+        self.compare(&Event::Exit(exit))?;
         Ok(complaint)
     }
 
-    fn hear(&mut self, line: &Line) {
-        self.player.handle_line(line);
-        self.folding.take(&Event::ToHost(line.clone()));
+    /// Something happens now, and something happened then.
+    fn compare(&mut self, event: &Event) -> Result<(), ReadError> {
+        if let Some(entry) = self.expected.next_entry()? {
+            self.comparison.take(Side::A, &entry.event);
+        }
+        self.comparison.take(Side::B, event);
+        Ok(())
     }
 
-    fn say(&mut self, line: &Line) {
-        self.folding.take(&Event::ToAgent(line.clone()));
-        let Some(stdin) = &mut self.stdin else { return };
+    fn compare_rest(&mut self) -> Result<(), ReadError> {
+        while let Some(entry) = self.expected.next_entry()? {
+            self.comparison.take(Side::A, &entry.event);
+        }
+        self.comparison.finish();
+        Ok(())
+    }
+
+    fn hear(&mut self, line: &Line) -> Result<(), ReadError> {
+        self.player.handle_line(line);
+        self.compare(&Event::ToHost(line.clone()))
+    }
+
+    fn say(&mut self, line: &Line) -> Result<(), ReadError> {
+        self.compare(&Event::ToAgent(line.clone()))?;
+        let Some(stdin) = &mut self.stdin else { return Ok(()) };
         let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
         let written = stdin.write_all(line.raw()).and_then(|()| stdin.write_all(end));
         if written.and_then(|()| stdin.flush()).is_err() {
             // It reads no more. What it says tells the rest.
             self.stdin = None;
         }
+        Ok(())
     }
 
     fn signal(&self, name: &str) {
