@@ -1,17 +1,19 @@
-//! Runs this project's host against the real Claude Code, in several versions, with a scripted model on
-//! loopback and no network.
+//! Runs this project's host against the real Claude Code, in several versions, and against the embedded agent, with a
+//! scripted model on loopback and no network. What the embedded agent says is compared with what the real one says.
 //!
-//! Installing comes first and needs the network. Then the program starts itself again where there is
+//! Installing and building come first; installing needs the network. Then the program starts itself again where there is
 //! none, with an environment that holds nothing of the outer one.
 
 mod case;
+mod differences;
 mod host;
 mod matrix;
 mod offline;
 mod peers;
 mod stage;
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,9 +23,10 @@ use clap::Parser;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use case::{Case, Trouble, Verdict};
+use case::{Case, Trouble};
+use differences::{Differences, Said};
 use matrix::{Cell, Matrix};
-use peers::Cli;
+use peers::Peer;
 use stage::Stage;
 
 /// How long one case may take.
@@ -32,12 +35,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long processes may take to be gone after a case.
 const GONE: Duration = Duration::from_secs(5);
 
-/// Tests this project against the real Claude Code.
+/// Tests this project against the real Claude Code, and its agent beside it.
 #[derive(Debug, Parser)]
 struct Args {
-    /// Only these versions of Claude Code. Any published one will do.
-    #[arg(long = "cli", value_name = "VERSION")]
-    versions: Vec<String>,
+    /// Only these: `agent` is the embedded agent, all others are versions of Claude Code. Any published
+    /// one will do. With `agent` and 2.1.325, what both say is compared.
+    #[arg(long = "peer", value_name = "PEER")]
+    peers: Vec<String>,
     /// Only cases whose name contains this.
     #[arg(value_name = "CASE")]
     only: Option<String>,
@@ -47,6 +51,9 @@ struct Args {
     /// Write the table to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// Keep what was said as tapes, in DIR/CASE/PEER.
+    #[arg(long, value_name = "DIR")]
+    tapes: Option<PathBuf>,
     /// List the cases.
     #[arg(long)]
     list: bool,
@@ -74,22 +81,32 @@ fn run(args: &Args) -> Result<bool> {
         return Ok(true);
     }
     let cache = peers::cache()?;
-    let versions: Vec<&str> = match args.versions.as_slice() {
-        [] => peers::VERSIONS.to_vec(),
+    let names: Vec<&str> = match args.peers.as_slice() {
+        [] => peers::NAMES.to_vec(),
         some => some.iter().map(String::as_str).collect(),
     };
-    let clis: Vec<Cli> =
-        versions.iter().map(|version| peers::install(&cache, version)).collect::<Result<_>>()?;
+    let peers: Vec<Peer> =
+        names.iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
     match offline::inside() {
-        None => return offline::enter(&cache).map(|()| false),
+        None => return offline::enter(&cache, &peers).map(|()| false),
         Some(true) => {}
         Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
     }
+    let temporary = tempfile::tempdir()?;
+    let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
     let started = Instant::now();
-    let mut matrix = runtime.block_on(play(&cases, &clis, args.jobs.max(1)));
-    let rows: Vec<&str> = cases.iter().map(|case| case.name).collect();
-    matrix.arrange(&rows, &versions);
+    let (mut matrix, heard) = runtime.block_on(play(&cases, &peers, args.jobs.max(1), tapes));
+    let mut rows: Vec<&str> = cases.iter().map(|case| case.name).collect();
+    let find = |name: &str| peers.iter().find(|peer| peer.name == name);
+    let mut columns = names.clone();
+    if let (Some(real), Some(ours)) = (find(peers::NEWEST), find(peers::AGENT)) {
+        let pair = [real, ours];
+        runtime.block_on(compare(&cases, pair, heard, tapes, &mut matrix))?;
+        columns.push(differences::COLUMN);
+        rows.push(differences::LIST);
+    }
+    matrix.arrange(&rows, &columns);
     matrix.show();
     let (passed, all) = matrix.count();
     let seconds = started.elapsed().as_secs();
@@ -100,44 +117,77 @@ fn run(args: &Args) -> Result<bool> {
     Ok(matrix.failures().is_empty())
 }
 
+/// What each peer said in each case that it passed.
+type Heard = HashMap<(&'static str, String), Said>;
+
 /// Runs all cases with all peers.
-async fn play(cases: &[Case], clis: &[Cli], jobs: usize) -> Matrix {
+async fn play(cases: &[Case], peers: &[Peer], jobs: usize, tapes: &Path) -> (Matrix, Heard) {
     let places = Arc::new(Semaphore::new(jobs));
     let mut running = JoinSet::new();
-    for cli in clis {
+    for peer in peers {
         for case in cases {
-            let (case, cli, places) = (*case, cli.clone(), Arc::clone(&places));
+            let (case, peer, places) = (*case, peer.clone(), Arc::clone(&places));
+            let tapes = tapes.to_owned();
             running.spawn(async move {
                 let _place = places.acquire_owned().await;
-                let column = cli.version.to_string();
-                let mut cell = Cell::from(perform(case, cli.clone()).await);
-                if let Cell::Fail(why) = &cell {
+                let mut done = perform(case, &peer, &tapes).await;
+                if let Err(Trouble::Fails(why)) = &done {
                     // Real peers have their own clocks, and machines their bad moments. It is said.
-                    anstream::eprintln!("again {} {column}: {why}", case.name);
-                    cell = Cell::from(perform(case, cli).await);
+                    anstream::eprintln!("again {} {}: {why}", case.name, peer.name);
+                    done = perform(case, &peer, &tapes).await;
                 }
-                (case.name, column, cell)
+                (case.name, peer.name, done)
             });
         }
     }
     let mut matrix = Matrix::default();
+    let mut heard = Heard::new();
     while let Some(done) = running.join_next().await {
         // A case does not panic: what it needs is checked.
-        let Ok((row, column, cell)) = done else { continue };
-        let word = match &cell {
-            Cell::Pass => "pass",
-            Cell::Lacks(_) => "lacks",
-            Cell::Fail(_) => "FAIL",
-        };
-        anstream::eprintln!("{word:5} {row} {column}");
+        let Ok((row, column, done)) = done else { continue };
+        let cell = Cell::from(done.map(|said| drop(heard.insert((row, column.clone()), said))));
+        anstream::eprintln!("{:5} {row} {column}", cell.word());
         matrix.set(row, &column, cell);
     }
-    matrix
+    (matrix, heard)
 }
 
-/// One case with one peer. Nothing may be left running afterwards.
-async fn perform(case: Case, cli: Cli) -> Verdict {
-    let stage = Stage::new(cli)?;
+/// Compares what two peers said, the real one first.
+async fn compare(
+    cases: &[Case],
+    pair: [&Peer; 2],
+    mut heard: Heard,
+    tapes: &Path,
+    matrix: &mut Matrix,
+) -> Result<()> {
+    let mut differences = Differences::read()?;
+    for case in cases {
+        let [real, ours] = pair.map(|peer| heard.remove(&(case.name, peer.name.clone())));
+        let (Some(real), Some(ours)) = (real, ours) else { continue };
+        let mut cell = differences.judge(case.name, &real, &ours);
+        if let Cell::Fail(why) = &cell {
+            // What happens beside each other may come in another order. It is said.
+            anstream::eprintln!("again {} {}: {why}", case.name, differences::COLUMN);
+            let [real, ours] = pair;
+            let real = perform(*case, real, tapes).await;
+            let ours = perform(*case, ours, tapes).await;
+            cell = match (real, ours) {
+                (Ok(real), Ok(ours)) => differences.judge(case.name, &real, &ours),
+                (Err(trouble), _) | (_, Err(trouble)) => Cell::from(Err(trouble)),
+            };
+        }
+        matrix.set(case.name, differences::COLUMN, cell);
+    }
+    if cases.len() == host::CASES.len() {
+        matrix.set(differences::LIST, differences::COLUMN, differences.list());
+    }
+    Ok(())
+}
+
+/// One case with one peer: what was said. Nothing may be left running afterwards.
+async fn perform(case: Case, peer: &Peer, tapes: &Path) -> Result<Said, Trouble> {
+    let tapes = tapes.join(case.name.replace('/', "-")).join(&peer.name);
+    let stage = Stage::new(peer.clone(), tapes.clone())?;
     let verdict = match tokio::time::timeout(PATIENCE, (case.run)(&stage)).await {
         Ok(verdict) => verdict,
         Err(_) => Err(Trouble::fails(format!("took more than {} s", PATIENCE.as_secs()))),
@@ -146,9 +196,12 @@ async fn perform(case: Case, cli: Cli) -> Verdict {
     while !stage.left_running().is_empty() {
         if Instant::now() > until {
             let left = stage.left_running();
-            return verdict.and(Err(Trouble::fails(format!("processes left running: {left:?}"))));
+            let left = Err(Trouble::fails(format!("processes left running: {left:?}")));
+            return verdict.and(left);
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    verdict
+    stage.written()?;
+    verdict?;
+    differences::said(&tapes, stage.place())
 }

@@ -16,6 +16,17 @@ pub(crate) enum Cell {
     Fail(String),
 }
 
+impl Cell {
+    /// In one word.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Lacks(_) => "lacks",
+            Self::Fail(_) => "FAIL",
+        }
+    }
+}
+
 impl From<Verdict> for Cell {
     fn from(verdict: Verdict) -> Self {
         match verdict {
@@ -83,11 +94,13 @@ impl Matrix {
             let mut line = format!("{row:width$}");
             for column in &self.columns {
                 let size = column.len();
-                let (word, colour) = match self.cell(row, column) {
-                    Some(Cell::Pass) => ("pass", owo_colors::AnsiColors::Green),
-                    Some(Cell::Lacks(_)) => ("lacks", owo_colors::AnsiColors::Yellow),
-                    Some(Cell::Fail(_)) => ("FAIL", owo_colors::AnsiColors::Red),
-                    None => ("", owo_colors::AnsiColors::Default),
+                let cell = self.cell(row, column);
+                let word = cell.map_or("", Cell::word);
+                let colour = match cell {
+                    Some(Cell::Pass) => owo_colors::AnsiColors::Green,
+                    Some(Cell::Lacks(_)) => owo_colors::AnsiColors::Yellow,
+                    Some(Cell::Fail(_)) => owo_colors::AnsiColors::Red,
+                    None => owo_colors::AnsiColors::Default,
                 };
                 let _ = write!(line, "  {}", format!("{word:size$}").color(colour));
             }

@@ -1,9 +1,12 @@
 //! Runs the cases where no network is, with an environment that holds nothing of the outer one.
 
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
+
+use crate::peers::{self, Peer};
 
 /// Set in the process that runs the cases.
 const INSIDE: &str = "DUOLOGUE_CONFORMANCE_INSIDE";
@@ -18,7 +21,7 @@ pub(crate) fn inside() -> Option<bool> {
 
 /// Replaces this process by one with a scrubbed environment, in a network of its own where the kernel
 /// allows that. Returns only if it fails.
-pub(crate) fn enter(cache: &std::path::Path) -> Result<()> {
+pub(crate) fn enter(cache: &Path, peers: &[Peer]) -> Result<()> {
     let program = std::env::current_exe().context("this program cannot be found")?;
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let unshare = network_namespace();
@@ -38,6 +41,9 @@ pub(crate) fn enter(cache: &std::path::Path) -> Result<()> {
         }
     }
     command.env("DUOLOGUE_CONFORMANCE_CACHE", cache);
+    if let Some(agent) = peers.iter().find(|peer| peer.name == peers::AGENT) {
+        command.env(peers::AGENT_PROGRAM, &agent.program);
+    }
     command.env(INSIDE, if unshare.is_some() { "offline" } else { "online" });
     Err(command.exec()).context("the cases cannot be started")
 }

@@ -1,14 +1,16 @@
 //! [`Stage`]: a peer, a place of its own, and a scripted model behind it.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use duologue::{Session, SessionBuilder};
 use duologue_model::{Scenario, Server};
+use duologue_tape::{Header, Recorder};
 use tempfile::TempDir;
 
 use crate::case::Trouble;
-use crate::peers::Cli;
+use crate::peers::Peer;
 
 /// What keeps a Claude Code quiet and at home.
 const QUIET: &[(&str, &str)] = &[
@@ -23,17 +25,38 @@ const QUIET: &[(&str, &str)] = &[
 
 /// Where a case plays.
 pub(crate) struct Stage {
-    pub(crate) cli: Cli,
+    pub(crate) peer: Peer,
     dir: TempDir,
+    /// Where what is said is kept.
+    tapes: PathBuf,
+    recorders: Mutex<Vec<Recorder>>,
 }
 
+/// How long the rest of a tape may take to be written.
+const WRITTEN: Duration = Duration::from_secs(10);
+
 impl Stage {
-    pub(crate) fn new(cli: Cli) -> std::io::Result<Self> {
+    pub(crate) fn new(peer: Peer, tapes: PathBuf) -> std::io::Result<Self> {
         let dir = tempfile::Builder::new().prefix("duologue-stage-").tempdir()?;
         for name in ["home", "config", "work"] {
             std::fs::create_dir(dir.path().join(name))?;
         }
-        Ok(Self { cli, dir })
+        // What an earlier try has left.
+        let _ = std::fs::remove_dir_all(&tapes);
+        std::fs::create_dir_all(&tapes)?;
+        Ok(Self { peer, dir, tapes, recorders: Mutex::default() })
+    }
+
+    /// The place itself: it is another in each run.
+    pub(crate) fn place(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Waits until all that was said is on tape.
+    pub(crate) fn written(&self) -> Result<(), Trouble> {
+        let mut recorders = self.recorders.lock().unwrap_or_else(PoisonError::into_inner);
+        recorders.drain(..).try_for_each(|recorder| recorder.finish(WRITTEN).map(drop))?;
+        Ok(())
     }
 
     /// The directory the agent works in.
@@ -47,14 +70,24 @@ impl Stage {
         scenario: Scenario,
     ) -> Result<(Server, SessionBuilder), Trouble> {
         let server = Server::start(scenario).await?;
-        let builder = self.builder(&server.base_url());
+        let builder = self.builder(&server.base_url())?;
         Ok((server, builder))
     }
 
-    /// How an agent is started that asks the model at this address.
-    pub(crate) fn builder(&self, base_url: &str) -> SessionBuilder {
+    /// How an agent is started that asks the model at this address. What it says is recorded.
+    pub(crate) fn builder(&self, base_url: &str) -> Result<SessionBuilder, Trouble> {
+        let tap = {
+            let mut recorders = self.recorders.lock().unwrap_or_else(PoisonError::into_inner);
+            let path = self.tapes.join(format!("{:02}.tape", recorders.len() + 1));
+            let header = Header::new(self.peer.name.as_str(), Vec::<String>::new());
+            let recorder = Recorder::create(&path, &header)?;
+            let tap = recorder.tap();
+            recorders.push(recorder);
+            tap
+        };
         let mut builder = Session::builder()
-            .program(&self.cli.program)
+            .tap(move |direction, line| tap.line(direction, line))
+            .program(&self.peer.program)
             .cwd(self.work())
             .config_dir(self.dir.path().join("config"))
             .setting_sources(Vec::<duologue::launch::SettingSource>::new())
@@ -64,12 +97,12 @@ impl Stage {
         for (name, value) in QUIET {
             builder = builder.env(*name, *value);
         }
-        builder
+        Ok(builder)
     }
 
     /// Whether the peer is at least this new.
     pub(crate) fn since(&self, version: &str) -> bool {
-        duologue::launch::CliVersion::parse(version).is_some_and(|least| self.cli.version >= least)
+        duologue::launch::CliVersion::parse(version).is_some_and(|least| self.peer.version >= least)
     }
 
     /// Ends the case unless the peer is at least this new.

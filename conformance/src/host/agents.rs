@@ -173,3 +173,16 @@ pub(super) async fn stop_task(stage: &Stage) -> Verdict {
     session.control().stop_task(task.as_str()).await?;
     close(session).await
 }
+
+pub(super) async fn long_command(stage: &Stage) -> Verdict {
+    stage.needs("2.1.197", "tasks are told of since 2.1.197")?;
+    let command = json!({ "command": "sleep 4", "description": "Wait a little" });
+    let replies = [Reply::new().say(Block::tool("Bash", command)), Reply::text("It has run.")];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let (events, outcome) = ask(&session, "Run it").await?;
+    same!(outcome.text(), "It has run.", "the text");
+    same!(count(&events, "task_started"), 1, "told that it runs");
+    same!(count(&events, "task_finished"), 1, "told that it has run");
+    close(session).await
+}

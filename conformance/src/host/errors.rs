@@ -68,7 +68,7 @@ pub(super) async fn bad_tool_input(stage: &Stage) -> Verdict {
 
 pub(super) async fn stderr_in_error(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(says([touch("x")])).await?;
-    let builder = stage.builder(&server.base_url()).extra_flag("no-such-flag");
+    let builder = stage.builder(&server.base_url())?.extra_flag("no-such-flag");
     let error = match builder.start().await {
         Err(error) => error,
         Ok(session) => match ask(&session, "Hi").await {
@@ -93,5 +93,45 @@ pub(super) async fn commands(stage: &Stage) -> Verdict {
     if stage.since("2.1.197") {
         holds!(session.session_id() != before, "the conversation is the old one");
     }
+    close(session).await
+}
+
+pub(super) async fn compact(stage: &Stage) -> Verdict {
+    let replies = [
+        Reply::text("The word is heron.").times(3),
+        Reply::text("<summary>They spoke of a heron.</summary>").agent("summary"),
+        Reply::text("A heron.").always(),
+    ];
+    let (server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    // There must be something to sum up.
+    for _ in 0..3 {
+        ask(&session, "Say a word").await?;
+    }
+    let (events, outcome) = ask(&session, "/compact").await?;
+    holds!(outcome.is_success(), "{:?}", outcome.error());
+    same!(count(&events, "compacted"), 1, "told that it was summed up");
+    ask(&session, "Which word?").await?;
+    let last = server.requests().pop().map(|request| format!("{request:?}")).unwrap_or_default();
+    holds!(last.contains("They spoke of a heron."), "the summary is lost");
+    close(session).await
+}
+
+pub(super) async fn cut_short(stage: &Stage) -> Verdict {
+    let replies = [Reply::text("Half a").stop("max_tokens"), Reply::text("sentence.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    let (_, outcome) = ask(&session, "Say something long").await?;
+    holds!(outcome.is_success(), "{:?}", outcome.error());
+    close(session).await
+}
+
+pub(super) async fn refused(stage: &Stage) -> Verdict {
+    let replies = [Reply::text("I will not").stop("refusal"), Reply::text("Hello.").always()];
+    let (_server, builder) = stage.play(says(replies)).await?;
+    let session = builder.start().await?;
+    ask(&session, "Do something bad").await?;
+    let (_, outcome) = ask(&session, "Say hello").await?;
+    same!(outcome.text(), "Hello.", "the session goes on");
     close(session).await
 }

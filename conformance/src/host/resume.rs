@@ -15,7 +15,7 @@ fn always(text: &str) -> Scenario {
 
 /// Holds a first conversation and gives its id.
 async fn first(stage: &Stage, base_url: &str) -> Result<SessionId, Trouble> {
-    let session = stage.builder(base_url).start().await?;
+    let session = stage.builder(base_url)?.start().await?;
     ask(&session, "The word is heron").await?;
     let id = session.session_id().ok_or_else(|| Trouble::fails("no session id"))?;
     close(session).await?;
@@ -25,7 +25,7 @@ async fn first(stage: &Stage, base_url: &str) -> Result<SessionId, Trouble> {
 pub(super) async fn resume(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(always("Yes.")).await?;
     let id = first(stage, &server.base_url()).await?;
-    let builder = stage.builder(&server.base_url()).conversation(Conversation::resume(id.clone()));
+    let builder = stage.builder(&server.base_url())?.conversation(Conversation::resume(id.clone()));
     let session = builder.start().await?;
     ask(&session, "Which word?").await?;
     same!(session.session_id(), Some(id), "the id");
@@ -37,7 +37,7 @@ pub(super) async fn resume(stage: &Stage) -> Verdict {
 pub(super) async fn fork(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(always("Yes.")).await?;
     let id = first(stage, &server.base_url()).await?;
-    let builder = stage.builder(&server.base_url()).conversation(Conversation::fork(id.clone()));
+    let builder = stage.builder(&server.base_url())?.conversation(Conversation::fork(id.clone()));
     let session = builder.start().await?;
     ask(&session, "Which word?").await?;
     holds!(session.session_id().is_some_and(|fork| fork != id), "the fork has no id of its own");
@@ -47,7 +47,7 @@ pub(super) async fn fork(stage: &Stage) -> Verdict {
 pub(super) async fn continue_newest(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(always("Yes.")).await?;
     let id = first(stage, &server.base_url()).await?;
-    let builder = stage.builder(&server.base_url()).conversation(Conversation::Continue);
+    let builder = stage.builder(&server.base_url())?.conversation(Conversation::Continue);
     let session = builder.start().await?;
     ask(&session, "Which word?").await?;
     same!(session.session_id(), Some(id), "the id");
@@ -57,7 +57,7 @@ pub(super) async fn continue_newest(stage: &Stage) -> Verdict {
 pub(super) async fn unknown(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(always("Yes.")).await?;
     let nowhere = Conversation::resume("00000000-0000-4000-8000-000000000000");
-    let started = stage.builder(&server.base_url()).conversation(nowhere).start().await;
+    let started = stage.builder(&server.base_url())?.conversation(nowhere).start().await;
     let error = match started {
         Err(error) => error,
         Ok(session) => match session.prompt("Hi").await {
@@ -76,12 +76,12 @@ pub(super) async fn chosen_id(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(always("Yes.")).await?;
     let id = SessionId::from("11111111-1111-4111-8111-111111111111");
     let chosen = Conversation::NewWithId(id.clone());
-    let session = stage.builder(&server.base_url()).conversation(chosen.clone()).start().await?;
+    let session = stage.builder(&server.base_url())?.conversation(chosen.clone()).start().await?;
     ask(&session, "Hi").await?;
     same!(session.session_id(), Some(id), "the id");
     close(session).await?;
     // An id can be given once.
-    let again = stage.builder(&server.base_url()).conversation(chosen).start().await;
+    let again = stage.builder(&server.base_url())?.conversation(chosen).start().await;
     let error = match again {
         Err(error) => error,
         Ok(session) => match ask(&session, "Hi").await {
@@ -98,7 +98,7 @@ pub(super) async fn resume_or_new(stage: &Stage) -> Verdict {
     let id = SessionId::from("22222222-2222-4222-8222-222222222222");
     for _ in 0..2 {
         let choice = Conversation::ResumeOrNew(id.clone());
-        let session = stage.builder(&server.base_url()).conversation(choice).start().await?;
+        let session = stage.builder(&server.base_url())?.conversation(choice).start().await?;
         let (_, outcome) = ask(&session, "Hi").await?;
         holds!(outcome.is_success(), "{:?}", outcome.error());
         same!(session.session_id(), Some(id.clone()), "the id");
@@ -109,7 +109,7 @@ pub(super) async fn resume_or_new(stage: &Stage) -> Verdict {
 
 pub(super) async fn after_a_crash(stage: &Stage) -> Verdict {
     let (server, _) = stage.play(always("Yes.")).await?;
-    let builder = stage.builder(&server.base_url()).respawn(Respawn::up_to(1));
+    let builder = stage.builder(&server.base_url())?.respawn(Respawn::up_to(1));
     let session = builder.start().await?;
     ask(&session, "The word is heron").await?;
     let (id, pid) = (session.session_id(), session.pid());

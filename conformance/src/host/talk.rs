@@ -12,7 +12,7 @@ use crate::stage::Stage;
 pub(super) async fn text(stage: &Stage) -> Verdict {
     let (server, builder) = stage.play(says([Reply::text("Hello there.")])).await?;
     let session = builder.start().await?;
-    same!(session.version(), Some(stage.cli.version), "the version");
+    same!(session.version(), Some(stage.peer.version), "the version");
     holds!(session.handshake().is_some(), "no handshake");
     let (events, outcome) = ask(&session, "Hi").await?;
     same!(texts(&events), ["Hello there."], "the text");

@@ -38,6 +38,12 @@ pub trait Agent: Send {
         async {}
     }
 
+    /// The hooks have let a turn begin, and its `init` is not said yet: time for what changes the conversation itself.
+    fn opening(&mut self, turn: &mut Turn<'_>) -> impl Future<Output = ()> + Send {
+        let _ = turn;
+        async {}
+    }
+
     /// The conversation begins, before anything is heard. Keep the session for work in the background.
     fn start(&mut self, session: &Session) {
         let _ = session;
@@ -118,11 +124,13 @@ pub struct ApiFailure {
     pub kind: ApiErrorKind,
     /// The HTTP status, if there was an answer at all.
     pub status: Option<u16>,
+    /// The API's own word for it: `invalid_request_error`.
+    pub api_type: Option<String>,
 }
 
 impl ApiFailure {
     /// A failure in these words.
     pub fn new(message: impl Into<String>, kind: ApiErrorKind, status: Option<u16>) -> Self {
-        Self { message: message.into(), kind, status }
+        Self { message: message.into(), kind, status, api_type: None }
     }
 }

@@ -34,6 +34,7 @@ mod requests;
 mod servers;
 mod setup;
 mod shared;
+mod tally;
 mod thinker;
 
 use std::sync::Arc;
@@ -48,6 +49,7 @@ use crate::agent::{Agent, RequestHandler, TurnError, TurnResult};
 use crate::options::Options;
 use crate::session::Session;
 use crate::turn::Turn;
+use commands::Summarised;
 use conversation::Conversation;
 use shared::Shared;
 use thinker::{Thinker, reminder};
@@ -61,6 +63,8 @@ pub struct Embedded {
     shared: Arc<Shared>,
     options: Options,
     has_begun: bool,
+    /// The summary that a turn goes on from, made before it was introduced.
+    summary: Option<Summarised>,
 }
 
 impl Embedded {
@@ -93,7 +97,7 @@ impl Embedded {
         options.info.agents = shared.kinds();
         options.commands = settings.hooks;
         options.hook_events = shared.setup.hook_events;
-        Ok(Self { shared: Arc::new(shared), options, has_begun: false })
+        Ok(Self { shared: Arc::new(shared), options, has_begun: false, summary: None })
     }
 
     /// Stops what runs in the background.
@@ -144,6 +148,12 @@ impl Agent for Embedded {
             for text in run.context() {
                 self.shared.conversation.note(&reminder(&text));
             }
+        }
+    }
+
+    async fn opening(&mut self, turn: &mut Turn<'_>) {
+        if turn.origin().is_none() {
+            self.prepare(turn).await;
         }
     }
 

@@ -29,7 +29,19 @@ impl Session {
         self.call(server, json!(0), "initialize", params).await?;
         let hello = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.mcp(server, object(&hello)).await?;
-        let listed = self.call(server, json!(1), "tools/list", json!({})).await?;
+        self.list_tools(server, 1).await
+    }
+
+    /// Asks a server of the host for its tools once more, after it said that they have changed.
+    ///
+    /// # Errors
+    /// As [`mcp`](Self::mcp), or if the server refuses.
+    pub async fn mcp_tools_again(&self, server: &str) -> Result<Vec<Value>, AskError> {
+        self.list_tools(server, 2).await
+    }
+
+    async fn list_tools(&self, server: &str, id: u64) -> Result<Vec<Value>, AskError> {
+        let listed = self.call(server, json!(id), "tools/list", json!({})).await?;
         Ok(listed["tools"].as_array().cloned().unwrap_or_default())
     }
 

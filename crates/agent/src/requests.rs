@@ -113,7 +113,15 @@ impl Session {
                 "managedOnly": false,
             }})),
             "file_suggestions" => payload(&json!({ "suggestions": [], "cwd": &*info.cwd })),
-            "rewind_files" => Reply::error("File rewinding is not enabled."),
+            // To look whether it can be done succeeds, and says that it cannot.
+            "rewind_files" => {
+                let why = "File rewinding is not enabled.";
+                let looks = RawJson::from_wire(request).get("dry_run");
+                match looks.is_some_and(|looks| looks.as_json() == "true") {
+                    true => payload(&json!({ "canRewind": false, "error": why })),
+                    false => Reply::error(why),
+                }
+            }
             "stop_task" | "background_tasks" => payload(&json!({})),
             "get_task_output" => Reply::error(
                 "get_task_output: no shell or Monitor task with that task_id in this session",
@@ -147,8 +155,11 @@ impl Session {
             Status::new().permission_mode(mode.clone()).uuid(self.new_id()).session_id(self.id());
         line.status = Field::Null;
         self.core.with(|state| {
-            state.mode = mode;
-            state.link.say(System::from(Box::new(line)));
+            // What is as it was is no news.
+            if state.mode != mode {
+                state.mode = mode;
+                state.link.say(System::from(Box::new(line)));
+            }
         });
     }
 

@@ -264,7 +264,11 @@ async fn turns<A: Agent>(agent: &mut A, session: &Session) {
 async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
     agent.before_turn(session).await;
     let mut turn = Turn::new(session, begun);
-    if !turn.begin().await {
+    let blocked = turn.submit().await;
+    if blocked.is_none() {
+        agent.opening(&mut turn).await;
+    }
+    if !turn.begin(blocked).await {
         return;
     }
     let outcome = loop {

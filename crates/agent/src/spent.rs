@@ -51,6 +51,7 @@ impl Spent {
 
 fn told(shares: &BTreeMap<Text, Share>) -> Map<ModelUsage> {
     let usage = |(model, share): (&Text, &Share)| {
+        let (window, most) = limits(model);
         let usage = ModelUsage::new()
             .input_tokens(share.input)
             .output_tokens(share.output)
@@ -58,13 +59,19 @@ fn told(shares: &BTreeMap<Text, Share>) -> Map<ModelUsage> {
             .cache_creation_input_tokens(share.cache_write)
             .web_search_requests(0_u64)
             .cost_usd(share.cost)
-            .context_window(200_000_u64)
-            .max_output_tokens(32_000_u64)
+            .context_window(window)
+            .max_output_tokens(most)
             .canonical_model(model)
             .cost_basis(CostBasis::List);
         (model.clone(), usage)
     };
     shares.iter().map(usage).collect()
+}
+
+/// How many tokens a conversation with a model may have, and one answer of it, as the CLI tells it.
+pub(crate) fn limits(model: &str) -> (u64, u64) {
+    let is_large = ["claude-opus-5", "claude-sonnet-5"].iter().any(|name| model.starts_with(name));
+    if is_large { (1_000_000, 128_000) } else { (200_000, 32_000) }
 }
 
 /// A usage of nothing, with the fields that the real one always has.

@@ -228,12 +228,13 @@ impl Voice {
         self.speech().origin = Some((model.into(), usage));
     }
 
-    /// Tells what a message used and cost. Running totals stand in the result.
+    /// Tells what a message used and cost, before it [ends](Self::end_message). Running totals stand in the result.
     pub fn used(&self, model: &Text, usage: &Usage, cost_usd: f64, api_millis: u64) {
         self.session.core.with(|state| {
             state.spent.add(model, usage, cost_usd);
             state.spent.api_millis += api_millis;
         });
+        self.speech().used = Some(usage.clone());
         if self.is_main() {
             self.ledger().add_usage(usage);
         }

@@ -66,6 +66,10 @@ pub(crate) enum Command {
     Diff(Diff),
     #[command(about = "Make a tape that can be shared: without keys, names and addresses")]
     Redact(Redact),
+    #[command(about = "Print the completions for a shell")]
+    Completions(Completions),
+    #[command(about = "Write the manual pages, one for each command")]
+    Man(Man),
     /// Start a program that dies with us; what `record` does
     #[command(hide = true)]
     Start(Start),
@@ -134,6 +138,26 @@ pub(crate) enum Output {
     Json,
     /// All lines of the agent, byte for byte
     StreamJson,
+}
+
+/// Print the completions for a shell.
+///
+/// For bash, for instance: duologue completions bash > ~/.local/share/bash-completion/completions/duologue
+#[derive(Debug, Parser)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the manual pages, one for each command.
+///
+/// man -l DIR/duologue.1 shows the first of them.
+#[derive(Debug, Parser)]
+pub(crate) struct Man {
+    /// The folder to write them to; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 /// Be the agent: a drop-in for claude.

@@ -12,3 +12,4 @@ pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod shell;

@@ -42,6 +42,8 @@ fn main() -> ExitCode {
         Command::Replay(replay) => commands::replay::run(replay),
         Command::Diff(diff) => commands::diff::run(diff),
         Command::Redact(redact) => commands::redact::run(redact),
+        Command::Completions(completions) => commands::shell::completions(completions),
+        Command::Man(man) => commands::shell::man(man),
         Command::Start(start) => commands::record::start(start),
     };
     match result {

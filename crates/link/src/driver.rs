@@ -6,22 +6,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duologue_protocol::control::Success;
-use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
-use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId};
+use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
+use duologue_protocol::{Direction, Line, RequestId};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::inbox::{Deliver, Inbox, InboxError, Item, inbox};
+use crate::inbox::{Deliver, Inbox, InboxError, inbox};
 use crate::link::{Ask, Asks, Close, Command, Link, Request};
 use crate::options::{Options, Tap};
+use crate::sieve::Sieve;
 use crate::standing::Standing;
 
 /// How much is read at once: little while little comes, so that a thousand conversations fit into
 /// memory, and more while much comes, since task switches cost as much as parsing.
 const SMALL_CHUNK: usize = 8 * 1024;
-const LARGE_CHUNK: usize = 256 * 1024;
+/// More than a pipe holds would not be filled.
+const LARGE_CHUNK: usize = 64 * 1024;
 
 /// How many commands may wait for the driver. Senders wait beyond that.
 const COMMANDS: usize = 64;
@@ -51,7 +53,7 @@ where
 {
     let (commands, from_handles) = mpsc::channel(COMMANDS);
     let (to_asks, asks) = mpsc::channel(ASKS);
-    let (deliver, inbox) = inbox(options.budget, options.overflow, options.filled);
+    let (deliver, inbox) = inbox(&options);
     let (standing, stands) = watch::channel(Standing::new());
     let mut machine = HostLink::new();
     if options.serial {
@@ -68,7 +70,7 @@ where
         writer,
         state: State {
             machine,
-            decoder: LineDecoder::new().max_line(options.max_line),
+            sieve: Sieve::new(options.max_line),
             deliver,
             asks: to_asks,
             replies: HashMap::new(),
@@ -96,7 +98,7 @@ pub struct Driver<R, W> {
 #[derive(Debug)]
 struct State {
     machine: HostLink,
-    decoder: LineDecoder,
+    sieve: Sieve,
     deliver: Deliver,
     asks: mpsc::Sender<Ask>,
     replies: HashMap<RequestId, oneshot::Sender<Result<Box<Success>, Failure>>>,
@@ -155,11 +157,7 @@ where
                         Ok(count) => {
                             deaf = deaf.map(|_| Instant::now() + DEAF);
                             state.take(chunk.get(..count).unwrap_or_default());
-                            if count == chunk.len() && count < LARGE_CHUNK {
-                                chunk = vec![0; count * 2];
-                            } else if count < chunk.len() / 8 && chunk.len() > SMALL_CHUNK {
-                                chunk = vec![0; chunk.len() / 2];
-                            }
+                            chunk = state.hand_over(chunk, count);
                         }
                         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                         Err(error) => {
@@ -244,34 +242,40 @@ async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<S
 }
 
 impl State {
-    /// Cuts what was read into lines, serves those for the machine, and hands the batch over.
+    /// Shows the machine what it must see of what was read.
     fn take(&mut self, mut bytes: &[u8]) {
         self.standing.send_if_modified(|standing| {
             standing.heard = Instant::now();
             false
         });
-        let mut batch = Vec::new();
-        while let Some(frame) = self.decoder.next(&mut bytes) {
-            self.frame(frame, &mut batch);
+        let (machine, tap) = (&mut self.machine, &self.tap);
+        let minds = |machine: &HostLink, start: &[u8]| tap.is_some() || machine.minds(start);
+        while let Some(line) = self.sieve.next(&mut bytes, |start| minds(machine, start)) {
+            if let Some(tap) = tap {
+                tap.show(Direction::ToHost, &line);
+            }
+            machine.handle_line(&line);
         }
-        self.deliver.push(batch);
     }
 
-    fn frame(&mut self, frame: Frame, batch: &mut Vec<Item>) {
-        match frame {
-            Frame::Line(line) => {
-                if let Some(tap) = &self.tap {
-                    tap.show(Direction::ToHost, &line);
-                }
-                if self.machine.handle_line(&line) != Route::Dropped {
-                    batch.push(Item { direction: Direction::ToHost, line });
-                }
+    /// Hands what was read to the consumer; gives a buffer for what is read next.
+    fn hand_over(&self, mut chunk: Vec<u8>, count: usize) -> Vec<u8> {
+        let size = chunk.len();
+        // What is kept must not be larger than what it holds.
+        if count < size / 2 {
+            self.deliver.heard(chunk.get(..count).unwrap_or_default().to_vec());
+            if count < size / 8 && size > SMALL_CHUNK {
+                self.deliver.forget_spare();
+                return vec![0; size / 2];
             }
-            Frame::TooLong(too_long) => {
-                self.deliver.push(std::mem::take(batch));
-                self.deliver.push_error(InboxError::TooLong(too_long));
-            }
+            return chunk;
         }
+        chunk.truncate(count);
+        self.deliver.heard(chunk);
+        let size = if count == size && size < LARGE_CHUNK { size * 2 } else { size };
+        let mut next = self.deliver.spare().unwrap_or_default();
+        next.resize(size, 0);
+        next
     }
 
     fn command(&mut self, command: Command) {
@@ -328,7 +332,7 @@ impl State {
         if let Some(tap) = &self.tap {
             tap.show(Direction::ToAgent, &line);
         }
-        self.deliver.push([Item { direction: Direction::ToAgent, line }]);
+        self.deliver.said(line);
     }
 
     /// Hands the machine's events to whoever waits for them.
@@ -358,11 +362,12 @@ impl State {
     }
 
     fn end(&mut self) {
-        let mut batch = Vec::new();
-        if let Some(frame) = self.decoder.finish() {
-            self.frame(frame, &mut batch);
+        if let Some(line) = self.sieve.finish() {
+            if let Some(tap) = &self.tap {
+                tap.show(Direction::ToHost, &line);
+            }
+            self.machine.handle_line(&line);
         }
-        self.deliver.push(batch);
         self.machine.handle_end();
         self.serve();
         self.deliver.end();

@@ -4,21 +4,24 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use duologue_protocol::{Direction, Line, TooLong};
+use duologue_protocol::{Direction, Frame, Line, LineDecoder, TooLong};
 use tokio::sync::Notify;
 
-use crate::options::Overflow;
+use crate::options::{Options, Overflow};
 use crate::spill::Spill;
 
-/// What one line costs beside its bytes.
+/// What an entry costs beside its bytes.
 const OVERHEAD: usize = 96;
 
 /// How much may wait for a consumer that reads before the agent is read on: enough for both to work
 /// at once, and little beside what a program needs anyway.
 const AHEAD: usize = 256 * 1024;
 
-/// How many lines come back from the temporary file at a time.
-const BATCH: usize = 256;
+/// How many buffers that were read are kept to be filled again.
+const SPARE: usize = 4;
+
+/// How large they must be for that.
+const WORTH_KEEPING: usize = 8 * 1024;
 
 /// A line of the conversation.
 #[derive(Clone, Debug)]
@@ -71,11 +74,20 @@ pub enum InboxError {
 }
 
 /// Where the lines of a conversation can be read, in the order of the wire.
+///
+/// What the agent said is kept as it came, and cut into lines by whoever reads: a line is then read
+/// where it was made, and as soon.
 #[derive(Debug)]
 pub struct Inbox {
     shared: Arc<Shared>,
-    /// Lines that were taken out of the shared queue, a batch at a time.
+    /// What was taken out of the shared queue, a batch at a time.
     batch: VecDeque<Entry>,
+    decoder: LineDecoder,
+    /// The bytes at hand, and how many of them have been read.
+    chunk: Vec<u8>,
+    at: usize,
+    /// Buffers that were read.
+    used: Vec<Vec<u8>>,
 }
 
 /// The driver's end of an inbox.
@@ -104,17 +116,61 @@ struct State {
     waiting: usize,
     /// The consumer has come for more since it was last waited for in vain.
     reading: bool,
+    /// What did not fit: chunks of what the agent said as if they were lines, and lines to it.
     spill: Spill,
+    spare: Vec<Vec<u8>>,
     ended: bool,
     failed: bool,
 }
 
-type Entry = Result<Item, InboxError>;
+/// What waits to be read.
+#[derive(Debug)]
+enum Entry {
+    /// What the agent said next, wherever its lines begin and end.
+    Heard(Vec<u8>),
+    /// A line that was said to it.
+    Said(Line),
+    Failed(InboxError),
+}
 
-pub(crate) fn inbox(budget: usize, overflow: Overflow, filled: Arc<Notify>) -> (Deliver, Inbox) {
-    let shared = Arc::new(Shared { filled, ..Shared::default() });
+impl Entry {
+    fn cost(&self) -> usize {
+        match self {
+            Self::Heard(bytes) => bytes.capacity() + OVERHEAD,
+            Self::Said(line) => line.raw().len() + OVERHEAD,
+            Self::Failed(_) => 0,
+        }
+    }
+
+    fn into_spilled(self) -> Option<Item> {
+        match self {
+            Self::Heard(bytes) => Some(Item::new(Direction::ToHost, Line::from(bytes))),
+            Self::Said(line) => Some(Item::new(Direction::ToAgent, line)),
+            Self::Failed(_) => None,
+        }
+    }
+
+    fn from_spilled(item: Item) -> Self {
+        match item.direction {
+            Direction::ToHost => Self::Heard(item.line.raw().to_vec()),
+            Direction::ToAgent => Self::Said(item.line),
+        }
+    }
+}
+
+pub(crate) fn inbox(options: &Options) -> (Deliver, Inbox) {
+    let Options { budget, overflow, max_line, .. } = *options;
+    let shared = Arc::new(Shared { filled: Arc::clone(&options.filled), ..Shared::default() });
     let deliver = Deliver { shared: Arc::clone(&shared), budget, overflow };
-    (deliver, Inbox { shared, batch: VecDeque::new() })
+    let inbox = Inbox {
+        shared,
+        batch: VecDeque::new(),
+        decoder: LineDecoder::new().max_line(max_line),
+        chunk: Vec::new(),
+        at: 0,
+        used: Vec::new(),
+    };
+    (deliver, inbox)
 }
 
 impl Shared {
@@ -122,10 +178,6 @@ impl Shared {
         // A panic elsewhere does not make the queue wrong.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn cost(item: &Item) -> usize {
-    item.line.raw().len() + OVERHEAD
 }
 
 impl Inbox {
@@ -153,87 +205,149 @@ impl Inbox {
     /// # Errors
     /// As [`next`](Self::next).
     pub fn try_next(&mut self) -> Result<Taken, InboxError> {
-        if self.batch.is_empty() && !self.refill() {
-            let ended = self.shared.lock().ended;
-            // The last lines may have come together with the end.
-            if !ended || !self.refill() {
-                return Ok(if ended { Taken::Ended } else { Taken::Nothing });
+        loop {
+            if let Some(frame) = self.cut() {
+                match frame {
+                    Frame::TooLong(too_long) => return Err(InboxError::TooLong(too_long)),
+                    Frame::Line(line) if line.kind().is_ok_and(|kind| kind == "keep_alive") => {}
+                    Frame::Line(line) => {
+                        return Ok(Taken::Item(Item::new(Direction::ToHost, line)));
+                    }
+                }
+                continue;
+            }
+            match self.batch.pop_front() {
+                Some(Entry::Heard(bytes)) => {
+                    let read = std::mem::replace(&mut self.chunk, bytes);
+                    self.at = 0;
+                    if read.capacity() >= WORTH_KEEPING && self.used.len() < SPARE {
+                        self.used.push(read);
+                    }
+                }
+                Some(Entry::Said(line)) => {
+                    return Ok(Taken::Item(Item::new(Direction::ToAgent, line)));
+                }
+                Some(Entry::Failed(error)) => return Err(error),
+                None if self.refill() => {}
+                None => {
+                    let ended = self.shared.lock().ended;
+                    // The last lines may have come together with the end.
+                    if !ended {
+                        return Ok(Taken::Nothing);
+                    }
+                    if self.refill() {
+                        continue;
+                    }
+                    return Ok(match self.decoder.finish() {
+                        Some(Frame::Line(line)) => Taken::Item(Item::new(Direction::ToHost, line)),
+                        Some(Frame::TooLong(too_long)) => {
+                            return Err(InboxError::TooLong(too_long));
+                        }
+                        None => Taken::Ended,
+                    });
+                }
             }
         }
-        match self.batch.pop_front() {
-            Some(entry) => entry.map(Taken::Item),
-            None => Ok(Taken::Nothing),
-        }
+    }
+
+    /// The next line of the bytes at hand.
+    fn cut(&mut self) -> Option<Frame> {
+        let mut rest = self.chunk.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let frame = self.decoder.next(&mut rest);
+        self.at = self.chunk.len() - rest.len();
+        frame
     }
 
     /// Takes what is there. False if nothing is.
     fn refill(&mut self) -> bool {
         let mut state = self.shared.lock();
-        // What was taken last has been read by now.
-        state.bytes = 0;
-        while state.queue.len() < BATCH && !state.spill.is_empty() {
-            match state.spill.pop() {
-                Ok(Some(item)) => state.queue.push_back(Ok(item)),
+        let room = SPARE.saturating_sub(state.spare.len()).min(self.used.len());
+        state.spare.extend(self.used.drain(..room));
+        // Emptied here, so that others need not wait for it.
+        let mut taken = std::mem::replace(&mut state.queue, std::mem::take(&mut self.batch));
+        let mut bytes: usize = taken.iter().map(Entry::cost).sum();
+        while bytes < AHEAD && !state.spill.is_empty() {
+            let entry = match state.spill.pop() {
+                Ok(Some(item)) => Entry::from_spilled(item),
                 Ok(None) => break,
                 Err(error) => {
                     state.ended = true;
                     state.failed = true;
-                    state.queue.push_back(Err(InboxError::Spill(Arc::new(error))));
-                    break;
+                    Entry::Failed(InboxError::Spill(Arc::new(error)))
                 }
-            }
+            };
+            bytes += entry.cost();
+            taken.push_back(entry);
         }
-        state.bytes = state.queue.iter().flatten().map(cost).sum();
+        // What was taken last has been read by now.
+        state.bytes = bytes;
         state.waiting = 0;
         state.reading = true;
-        std::mem::swap(&mut state.queue, &mut self.batch);
         drop(state);
+        self.batch = taken;
+        self.used.clear();
         self.shared.drained.notify_one();
         !self.batch.is_empty()
     }
 }
 
 impl Deliver {
-    /// Takes lines for the consumer. It never waits.
-    pub(crate) fn push(&self, items: impl IntoIterator<Item = Item>) {
+    /// Takes what the agent said. It never waits.
+    pub(crate) fn heard(&self, bytes: Vec<u8>) {
+        self.push(Entry::Heard(bytes));
+    }
+
+    /// Takes a line that was said to it.
+    pub(crate) fn said(&self, line: Line) {
+        self.push(Entry::Said(line));
+    }
+
+    fn push(&self, entry: Entry) {
         let mut state = self.shared.lock();
-        for item in items {
-            if state.failed {
-                break;
-            }
-            self.push_one(&mut state, item);
+        if !state.failed {
+            self.keep(&mut state, entry);
         }
         drop(state);
         self.shared.filled.notify_waiters();
     }
 
-    fn push_one(&self, state: &mut State, item: Item) {
-        let cost = cost(&item);
+    fn keep(&self, state: &mut State, entry: Entry) {
+        let cost = entry.cost();
         let fits = state.bytes + cost <= self.budget && state.spill.is_empty();
         if fits || self.overflow == Overflow::Pause {
             state.bytes += cost;
             state.waiting += cost;
-            state.queue.push_back(Ok(item));
+            state.queue.push_back(entry);
             return;
         }
-        let result = match self.overflow {
-            Overflow::Spill => {
+        let result = match (self.overflow, entry.into_spilled()) {
+            (Overflow::Spill, Some(item)) => {
                 state.spill.push(&item).map_err(|error| InboxError::Spill(Arc::new(error)))
             }
             _ => Err(InboxError::TooSlow { budget: self.budget }),
         };
         if let Err(error) = result {
-            state.queue.push_back(Err(error));
+            state.queue.push_back(Entry::Failed(error));
             state.failed = true;
             state.ended = true;
         }
+    }
+
+    /// A buffer that was read, to be filled again.
+    pub(crate) fn spare(&self) -> Option<Vec<u8>> {
+        self.shared.lock().spare.pop()
+    }
+
+    /// Little comes now: no buffers need be kept.
+    pub(crate) fn forget_spare(&self) {
+        self.shared.lock().spare.clear();
     }
 
     /// Tells the consumer of something that is no line.
     pub(crate) fn push_error(&self, error: InboxError) {
         let mut state = self.shared.lock();
         if !state.failed {
-            state.queue.push_back(Err(error));
+            state.queue.push_back(Entry::Failed(error));
         }
         drop(state);
         self.shared.filled.notify_waiters();

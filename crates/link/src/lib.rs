@@ -41,6 +41,7 @@ mod driver;
 mod inbox;
 mod link;
 mod options;
+mod sieve;
 mod spill;
 mod standing;
 

@@ -220,6 +220,30 @@ impl HostLink {
         self.asked.answered(id);
     }
 
+    /// Whether it must see a line that begins like this. With any other,
+    /// [`handle_line`](Self::handle_line) would do nothing, so that it need not even be cut out.
+    ///
+    /// ```
+    /// use duologue_protocol::host_link::HostLink;
+    ///
+    /// let link = HostLink::new();
+    /// assert!(!link.minds(br#"{"type":"stream_event","event":{"#));
+    /// assert!(link.minds(br#"{"type":"control_request","#));
+    /// assert!(link.minds(br#"{"type":"str"#), "too little to tell");
+    /// ```
+    pub fn minds(&self, start: &[u8]) -> bool {
+        let Some(kind) = start.strip_prefix(br#"{"type":""#) else { return true };
+        if kind.starts_with(b"stream_event\"") {
+            false
+        } else if kind.starts_with(b"assistant\"") {
+            self.reads_calls()
+        } else if kind.starts_with(b"user\"") {
+            self.reads_calls() || self.activity.minds_replays()
+        } else {
+            true
+        }
+    }
+
     /// Takes a line of the agent's stdout. What the machine does with it shows in its events; whether
     /// it belongs to the conversation too, and so to its consumer, is told at once.
     pub fn handle_line(&mut self, line: &Line) -> Route {

@@ -5,39 +5,46 @@ use crate::text::Text;
 use crate::wire::{Wire, id};
 
 /// The inside of every id: its text, and whether the wire had it as a bare number.
+///
+/// Numbers are boxed since they are rare: so an id is no larger than its text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Id {
-    text: Text,
-    number: bool,
+pub(crate) enum Id {
+    Text(Text),
+    Number(Box<Text>),
 }
 
 impl Id {
     pub(crate) const fn text(text: Text) -> Self {
-        Self { text, number: false }
+        Self::Text(text)
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.text
+        match self {
+            Self::Text(text) => text,
+            Self::Number(text) => text,
+        }
     }
 
     pub(crate) fn detach(&self) -> Self {
-        Self { text: self.text.detach(), number: self.number }
+        match self {
+            Self::Text(text) => Self::Text(text.detach()),
+            Self::Number(text) => Self::Number(Box::new(text.detach())),
+        }
     }
 
     #[inline]
     pub(crate) fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
         match parser.kind()? {
-            crate::json::Kind::String => Ok(Self::text(parser.string()?)),
-            crate::json::Kind::Number => Ok(Self { text: parser.number_text()?, number: true }),
+            crate::json::Kind::String => parser.string().map(Self::Text),
+            crate::json::Kind::Number => Ok(Self::Number(Box::new(parser.number_text()?))),
             other => Err(parser.wrong_type("an id (a string or a number)", other)),
         }
     }
 
     pub(crate) fn encode(&self, out: &mut Writer) {
-        if self.number {
-            out.verbatim(&self.text);
-        } else {
-            self.text.encode(out);
+        match self {
+            Self::Text(text) => text.encode(out),
+            Self::Number(text) => out.verbatim(text),
         }
     }
 }

@@ -204,7 +204,8 @@ impl Checker {
                     self.call(block);
                 }
             }
-            ToHost::StreamEvent(StreamLine { event, .. }) => {
+            ToHost::StreamEvent(line) => {
+                let StreamLine { event, .. } = &**line;
                 if let Some(StreamEvent::ContentBlockStart(start)) = event.value()
                     && let Some(block) = start.content_block.value()
                 {

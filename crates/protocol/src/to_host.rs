@@ -11,7 +11,7 @@ union! {
     /// A line to the host, by `type`.
     ToHost by "type" {
         /// The answer while it is being written.
-        "stream_event" => StreamEvent(StreamLine),
+        "stream_event" => StreamEvent(Box<StreamLine>),
         /// A finished block of the answer.
         "assistant" => Assistant(Box<Assistant>),
         /// What a tool gave back, a marker, or the replay of a prompt.

@@ -4,6 +4,7 @@
 pub mod fake;
 #[cfg(unix)]
 pub mod leak;
+mod reasons;
 mod recordings;
 
 // The examples of the README compile and run.
@@ -28,4 +29,5 @@ struct WriteAnAgent;
 #[doc = include_str!("../../../docs/play-a-script.md")]
 struct PlayAScript;
 
+pub use reasons::{Named, Reason, Reasons};
 pub use recordings::{Entry, Recording, recordings, root};

@@ -5,18 +5,29 @@ use std::time::Instant;
 use duologue_model::{Event, Folded, Model as _, ModelError, Part, Purpose, Request};
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::message::{StopReason, Usage};
-use duologue_protocol::system::System;
+use duologue_protocol::system::{Informational, NoticeLevel, System};
 use duologue_protocol::{RawObject, Text, Wire as _};
 use serde_json::{Value, json};
 
 use super::failure;
+use super::shared::lock;
 use super::thinker::Thinker;
 use crate::agent::TurnError;
+use crate::tools::ToolSearchTool;
 use crate::voice::ToolCall;
 
 /// What a model is told whose answer broke off.
 const CUT: &str = "Your response above was cut off mid-stream. Resume directly from where it stops — \
     no apology, no recap. If none of it survived, answer the request from the start.";
+
+/// What a model is told whose answer was too long. The words are the CLI's own.
+const TOO_LONG: &str = "Output token limit hit. Resume directly — no apology, no recap of what you were doing. \
+    Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.";
+
+/// What a model is told whose answer was withheld. The words are the CLI's own.
+const REFUSED: &str = "Your response above was stopped by a safety classifier — this is not a tool or API error. \
+    The rest of it was withheld, and tool calls in it that had not finished did not run. \
+    Do not produce that content again, even reworded.";
 
 /// How often an answer may break off in a turn.
 const MOST_CUTS: u32 = 3;
@@ -25,7 +36,7 @@ const MAX_TOKENS: u64 = 32_000;
 
 impl Thinker {
     /// Asks the model, and says what it says. What it wants done is given back.
-    pub(super) async fn answer(&self) -> Result<Vec<ToolCall>, TurnError> {
+    pub(super) async fn answer(&self) -> Result<Answered, TurnError> {
         let mut cuts = 0;
         loop {
             let request = self.request()?;
@@ -48,7 +59,7 @@ impl Thinker {
                         self.voice.session().say_line(line).await;
                     }
                     if !hearing.calls.is_empty() {
-                        return Ok(hearing.calls);
+                        return Ok(Answered { calls: hearing.calls, ..Answered::default() });
                     }
                     self.voice.synthetic_user(CUT).await?;
                     self.conversation.note(CUT);
@@ -63,8 +74,9 @@ impl Thinker {
             None => (persona.main(), None, None),
             Some(kind) => (persona.sub(kind), persona.tools(kind), persona.model(kind)),
         };
-        // A sub-agent has no sub-agents and asks no person.
+        // A sub-agent has no sub-agents and asks no person. Nobody has to look for tools.
         let may = |name: &str| match (&self.kind, &only) {
+            _ if name == ToolSearchTool::NAME => false,
             (None, _) => true,
             (Some(_), Some(only)) => only.iter().any(|tool| tool == name),
             (Some(_), None) => !matches!(
@@ -187,19 +199,44 @@ impl Thinker {
         input
     }
 
-    async fn end(&self, hearing: Hearing, asked: &str) -> Result<Vec<ToolCall>, TurnError> {
+    /// Tells the model to go on after an answer that was stopped, and the host that it does.
+    pub(super) async fn go_on_after(&self, reason: &str, id: &str) -> Result<(), TurnError> {
+        let is_refusal = reason == "refusal";
+        let text = if is_refusal { REFUSED } else { TOO_LONG };
+        self.conversation.note(text);
+        // What a sub-agent is told is not the host's business.
+        if self.kind.is_some() {
+            return Ok(());
+        }
+        let session = self.voice.session();
+        if is_refusal {
+            let who = super::choose::title(&session.model());
+            let content = format!(
+                "{who}'s safeguards stopped the response above · continuing once with that noted"
+            );
+            session.inform(Informational::new().content(content).level(NoticeLevel::Notice)).await;
+        }
+        let mut line = self.voice.user_line([ContentBlock::text(text)].into()).is_synthetic(true);
+        line.refused_message_id = is_refusal.then(|| Text::from(id)).into();
+        self.voice.say_user(line).await;
+        Ok(())
+    }
+
+    async fn end(&self, hearing: Hearing, asked: &str) -> Result<Answered, TurnError> {
         let folded = &hearing.folded;
         let model = folded.model().unwrap_or(asked);
         let usage = Usage::from_json(&folded.message()["usage"].to_string()).unwrap_or_default();
+        lock(&self.tally).message(&folded.tokens());
         let (cost, is_unpriced) = self.shared.cost(model, &folded.tokens());
         let millis = u64::try_from(hearing.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.voice.used(&Text::from(model), &usage, cost, millis);
         let reason = folded.stop_reason().unwrap_or("end_turn");
         self.voice.end_message(StopReason::from(reason)).await?;
+        let (reason, id) = (reason.to_owned(), folded.id().unwrap_or_default().to_owned());
         if is_unpriced {
             self.warn(&format!("The price of {model} is not known: its cost counts as 0.")).await;
         }
-        Ok(hearing.calls)
+        Ok(Answered { calls: hearing.calls, reason, id })
     }
 
     /// A text that was stopped half way is what the model has said.
@@ -211,6 +248,37 @@ impl Thinker {
             let block = json!({ "type": "text", "text": rest });
             self.conversation.block(&hearing.folded.message(), &block);
         }
+    }
+}
+
+/// An answer that has come to its end.
+#[derive(Debug, Default)]
+pub(super) struct Answered {
+    /// What the model wants done.
+    pub(super) calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub(super) reason: String,
+    /// Its message.
+    pub(super) id: String,
+}
+
+/// How often in a turn the model was told to go on.
+#[derive(Debug, Default)]
+pub(super) struct Cuts {
+    too_long: u32,
+    refused: u32,
+}
+
+impl Cuts {
+    /// Whether the model is to go on after it stopped for this reason.
+    pub(super) fn next(&mut self, reason: &str) -> bool {
+        let (count, most) = match reason {
+            "max_tokens" => (&mut self.too_long, MOST_CUTS),
+            "refusal" => (&mut self.refused, 1),
+            _ => return false,
+        };
+        *count += 1;
+        *count <= most
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use super::shared::{Shared, lock};
 use super::thinker::Thinker;
+use crate::agent::TurnError;
 use crate::clock;
 use crate::session::{Kept, Session};
 use crate::tools::{Task, TaskStatus, ToolOutput};
@@ -22,6 +23,9 @@ use crate::voice::ToolCall;
 
 /// How long a command in the background is waited for when the host has gone, as the CLI does.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A command that takes longer than this is told of, as the CLI does.
+const LONG: Duration = Duration::from_secs(3);
 
 /// What runs beside the conversation.
 #[derive(Debug, Default)]
@@ -58,8 +62,77 @@ impl Background {
 }
 
 impl Thinker {
-    /// Tells the host of a command that went to the background.
-    pub(super) async fn announce_background(&self, call: &ToolCall, output: &ToolOutput) {
+    /// Waits for a command. If it takes long, the host is told that it runs, and how it ended.
+    pub(super) async fn watch_command(
+        &self,
+        call: &ToolCall,
+        running: impl Future<Output = ToolOutput> + Send,
+    ) -> Result<ToolOutput, TurnError> {
+        tokio::pin!(running);
+        let mut told = None;
+        let output = loop {
+            tokio::select! {
+                biased;
+                () = self.voice.interrupted() => break Err(TurnError::Interrupted),
+                output = &mut running => break Ok(output),
+                () = tokio::time::sleep(LONG), if told.is_none() => {
+                    told = Some(self.tell_long(call).await);
+                }
+            }
+        };
+        let long = told.flatten();
+        match &output {
+            Ok(output) if output.tool_use_result.get("backgroundTaskId").is_some() => {
+                self.announce_background(call, output, long.is_some()).await;
+            }
+            _ => {
+                if let Some(task) = long {
+                    let status = match &output {
+                        Err(_) => Told::Stopped,
+                        Ok(output) if output.is_failure() => Told::Failed,
+                        Ok(_) => Told::Completed,
+                    };
+                    self.tell_long_ended(&task, status).await;
+                }
+            }
+        }
+        output
+    }
+
+    /// Tells the host of a command that takes long and is waited for.
+    async fn tell_long(&self, call: &ToolCall) -> Option<Task> {
+        let tasks = self.shared.context.tasks().in_foreground();
+        let is_it = |task: &Task| task.tool_use_id.as_deref() == Some(call.id.as_str());
+        // What sub-agents run is theirs to tell.
+        let task = tasks.into_iter().find(is_it).filter(|_| self.kind.is_none())?;
+        let session = self.voice.session();
+        let started = TaskStarted::new()
+            .task_id(TaskId::from(task.id.as_str()))
+            .tool_use_id(call.id.clone())
+            .description(task.description.as_deref().unwrap_or(&task.command))
+            .is_backgrounded(false)
+            .task_type(TaskType::LocalBash)
+            .uuid(session.new_id())
+            .session_id(session.id());
+        session.say_line(System::from(Box::new(started))).await;
+        Some(task)
+    }
+
+    async fn tell_long_ended(&self, task: &Task, status: Told) {
+        let session = self.voice.session();
+        let mut line = TaskNotification::new()
+            .task_id(TaskId::from(task.id.as_str()))
+            .status(status)
+            .output_file("")
+            .summary(task.description.as_deref().unwrap_or(&task.command))
+            .uuid(session.new_id())
+            .session_id(session.id());
+        line.tool_use_id = task.tool_use_id.as_deref().map(Into::into).into();
+        session.say_line(System::from(Box::new(line))).await;
+    }
+
+    /// Tells the host of a command that went to the background. It may know that it runs.
+    async fn announce_background(&self, call: &ToolCall, output: &ToolOutput, is_known: bool) {
         let Some(id) = output.tool_use_result.get("backgroundTaskId").and_then(|id| id.as_str())
         else {
             return;
@@ -73,15 +146,24 @@ impl Thinker {
             .description(&what);
         let kept = session.keep_open();
         session.background_changed(task, true).await;
-        let started = TaskStarted::new()
-            .task_id(TaskId::from(id.as_str()))
-            .tool_use_id(call.id.clone())
-            .description(what)
-            .is_backgrounded(true)
-            .task_type(TaskType::LocalBash)
-            .uuid(session.new_id())
-            .session_id(session.id());
-        session.say_line(System::from(Box::new(started))).await;
+        if is_known {
+            let updated = TaskUpdated::new()
+                .task_id(TaskId::from(id.as_str()))
+                .patch(TaskPatch::new().is_backgrounded(true))
+                .uuid(session.new_id())
+                .session_id(session.id());
+            session.say_line(System::from(Box::new(updated))).await;
+        } else {
+            let started = TaskStarted::new()
+                .task_id(TaskId::from(id.as_str()))
+                .tool_use_id(call.id.clone())
+                .description(what)
+                .is_backgrounded(true)
+                .task_type(TaskType::LocalBash)
+                .uuid(session.new_id())
+                .session_id(session.id());
+            session.say_line(System::from(Box::new(started))).await;
+        }
         let early = {
             let mut commands = lock(&self.shared.background.commands);
             commands.announced.insert(id.as_str().to_owned(), Some(kept));
@@ -152,9 +234,7 @@ impl Shared {
                 Told::Failed,
                 format!("Background command \"{name}\" was ended by a signal"),
             ),
-            _ => {
-                (Told::Killed, Told::Stopped, format!("Background command \"{name}\" was stopped"))
-            }
+            _ => (Told::Killed, Told::Stopped, name.to_owned()),
         };
         let id = TaskId::from(task.id.as_str());
         let patch = TaskPatch::new().status(status.clone()).end_time(clock::millis());
@@ -183,7 +263,7 @@ impl Shared {
                 task.id
             );
             session.own_turn(
-                Origin::new().kind(OriginKind::TaskNotification),
+                Origin::new().kind(OriginKind::TaskNotification).producer("session-task"),
                 Some(Prompt::text(text)),
             );
         }

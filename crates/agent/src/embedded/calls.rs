@@ -2,6 +2,7 @@
 
 use duologue_protocol::Text;
 use duologue_protocol::control::{CanUseTool, DecisionReasonType};
+use duologue_protocol::hook::McpServerRef;
 use duologue_protocol::lines::{PermissionDecision, ToolResultMeta};
 use duologue_protocol::permission::{PermissionMode, PermissionUpdate};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::shared::lock;
 use super::thinker::Thinker;
 use crate::agent::{TurnError, TurnResult};
 use crate::permission::{Ask, Reason, Verdict};
-use crate::tools::{Cancel, ToolOutput};
+use crate::tools::{Cancel, ToolOutput, ToolSearchTool};
 use crate::voice::{self, Hooked, ToolCall, ToolUse, because};
 
 /// Who let a call run.
@@ -22,7 +23,7 @@ struct Grant {
 impl Thinker {
     /// Sees a call to its end.
     pub(super) async fn call(&self, call: ToolCall) -> TurnResult {
-        *lock(&self.used) += 1;
+        lock(&self.tally).call(&call.name);
         if let Some(wrong) = self.wrong(&call) {
             return self.tell(&call, wrong, None).await;
         }
@@ -42,8 +43,8 @@ impl Thinker {
             let what = what.unwrap_or_else(|| call.name.clone());
             task.progress(format!("Running {what}"), Some(&call.name)).await;
         }
-        // A sub-agent notices by itself, and tells how it ended.
-        let output = if matches!(&*call.name, "Agent" | "Task") {
+        // Sub-agents and commands notice by themselves, and tell how they ended.
+        let output = if matches!(&*call.name, "Agent" | "Task" | "Bash") {
             self.run(&call, &used).await?
         } else {
             tokio::select! {
@@ -107,13 +108,18 @@ impl Thinker {
             Verdict::Ask(ask) => {
                 let options = &self.voice.session().core.options;
                 if !options.prompts && !options.lenient {
+                    let question = self.question(&ask, &call);
+                    if let Some(used) = self.voice.ask_hooks(&call, &question).await? {
+                        return Ok(Grant { used, decision: by_hook() });
+                    }
                     let why = Text::from(ask.message);
                     let used = self.voice.deny_unasked(&call, why, None).await;
                     return Ok(Grant { used, decision: by_host() });
                 }
                 let question = because(self.question(&ask, &call), reason);
                 let used = self.voice.ask_host(&call, question).await?;
-                Ok(Grant { used, decision: by_host() })
+                let decision = if used.is_by_hook { by_hook() } else { by_host() };
+                Ok(Grant { used, decision })
             }
         }
     }
@@ -131,8 +137,15 @@ impl Thinker {
         if ask.requires_user_interaction {
             question = question.requires_user_interaction(true);
         }
-        if ask.server_policy_ask_only || self.shared.servers.find(&call.name).is_some() {
+        let found = self.shared.servers.find(&call.name);
+        if ask.server_policy_ask_only || found.is_some() {
             question = question.server_policy_ask_only(true);
+        }
+        if let Some(found) = found {
+            question = question.display_name(found.title());
+            let mut server = McpServerRef::new().name(&*found.server);
+            server.source = found.is_hosts().then_some("sdk").map(Text::from).into();
+            question = question.mcp_server(server);
         }
         question
     }
@@ -156,6 +169,7 @@ impl Thinker {
         }
         match &*call.name {
             "Agent" | "Task" => self.delegate(call, &input).await,
+            ToolSearchTool::NAME => Ok(ToolSearchTool::search(&input, &self.shared.findable())),
             name => {
                 let session = self.voice.session();
                 match name {
@@ -165,10 +179,12 @@ impl Thinker {
                 }
                 let context =
                     self.context.with_cancel(Cancel::new()).with_tool_use_id(call.id.as_str());
-                let output = self.shared.toolbox().run(name, input.clone(), &context).await;
+                let running = self.shared.toolbox();
+                let running = running.run(name, input.clone(), &context);
                 if name == "Bash" {
-                    self.announce_background(call, &output).await;
+                    return self.watch_command(call, running).await;
                 }
+                let output = running.await;
                 if name == "StructuredOutput" && !output.is_failure() {
                     lock(&self.shaped).get_or_insert(input.to_value_lossy().unwrap_or(Value::Null));
                 }
@@ -194,7 +210,14 @@ impl Thinker {
     ) -> TurnResult {
         let content = output.content.to_json();
         let for_host = output.tool_use_result.to_value_lossy().ok();
-        let for_model = content.to_value_lossy().unwrap_or(Value::Null);
+        let for_model = if &*call.name == ToolSearchTool::NAME && !output.is_failure() {
+            Value::from(ToolSearchTool::for_model(&output.tool_use_result))
+        } else {
+            content.to_value_lossy().unwrap_or(Value::Null)
+        };
+        if let Some(told) = &for_host {
+            lock(&self.tally).result(told);
+        }
         self.keep(call.id.as_str(), for_model, output.is_error, for_host.as_ref());
         let mut said = voice::ToolOutput::new(
             content

@@ -76,3 +76,15 @@ pub(super) fn full_name(name: &str) -> String {
     };
     std::env::var(variable).unwrap_or_else(|_| usual.to_owned())
 }
+
+/// What people call a model: `Opus 5.5` for `claude-opus-5-5`.
+pub(super) fn title(model: &str) -> String {
+    let words: Vec<&str> = model.strip_prefix("claude-").unwrap_or(model).split('-').collect();
+    let is_number = |word: &&&str| word.len() < 3 && word.chars().all(|c| c.is_ascii_digit());
+    let version: Vec<&str> = words.iter().filter(is_number).copied().collect();
+    let mut name = words.first().copied().unwrap_or_default().to_owned();
+    if let Some(first) = name.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    if version.is_empty() { name } else { format!("{name} {}", version.join(".")) }
+}

@@ -4,7 +4,7 @@ use duologue_model::{Folded, Model as _, Part, Purpose, Request};
 use duologue_protocol::Field;
 use duologue_protocol::content::Content;
 use duologue_protocol::control::SlashCommand;
-use duologue_protocol::lines::ConversationReset;
+use duologue_protocol::lines::{ConversationReset, ResetTrigger};
 use duologue_protocol::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind, System,
 };
@@ -14,6 +14,7 @@ use super::{Embedded, choose, failure};
 use crate::agent::{TurnError, TurnResult};
 use crate::clock;
 use crate::sessions::Sessions;
+use crate::spent::Spent;
 use crate::turn::Turn;
 
 /// The commands that there are.
@@ -30,6 +31,19 @@ const SUMMARY: &str = "Your task is to create a detailed summary of the conversa
     the work can go on from it alone: what was asked, what was done, what was found, what is left. \
     Put it inside <summary> and </summary>.";
 
+/// How the model is to go on from a summary.
+const GO_ON: &str = "Continue the conversation from where it left off without asking the user any further questions. Resume directly — do not acknowledge the summary, do not recap what was happening, do not preface with \"I'll continue\" or similar. Pick up the last task as if the break never happened.";
+
+/// A summary and how many milliseconds it took, or why there is none.
+pub(super) type Summarised = Result<(String, u64), TurnError>;
+
+/// The name of the command that was typed, and what stands after it.
+fn typed(text: &str) -> Option<(&str, &str)> {
+    let typed = text.trim().strip_prefix('/')?;
+    let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    Some((name, rest.trim()))
+}
+
 /// The commands, for the handshake.
 pub(super) fn listed() -> Vec<SlashCommand> {
     let command = |(name, what, hint): &(&str, &str, &str)| {
@@ -40,16 +54,16 @@ pub(super) fn listed() -> Vec<SlashCommand> {
 
 impl Embedded {
     /// Does what a command says. `None` if the prompt is none, and is for the model.
-    pub(super) async fn command(&self, turn: &Turn<'_>) -> Option<TurnResult> {
+    pub(super) async fn command(&mut self, turn: &Turn<'_>) -> Option<TurnResult> {
         let text = turn.text();
-        let typed = text.trim().strip_prefix('/')?;
-        let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let (name, rest) = typed(&text)?;
         Some(match name {
-            "clear" => self.clear(turn).await,
-            "compact" => self.compact(turn, rest.trim()).await,
+            // Done before the turn was introduced.
+            "clear" => Ok(()),
+            "compact" => self.compact(turn).await,
             "context" => turn.say_locally(&self.context_told(turn)).await,
             "cost" | "usage" => turn.say_locally(&cost_told(turn)).await,
-            "model" => self.model(turn, rest.trim()).await,
+            "model" => self.model(turn, rest).await,
             "help" | "status" | "config" | "login" | "logout" => {
                 turn.say_locally(&format!("/{name} isn't available in this environment.")).await
             }
@@ -66,27 +80,43 @@ impl Embedded {
         turn.say_locally(&format!("Set model to `{name}` for this session only")).await
     }
 
-    async fn clear(&self, turn: &Turn<'_>) -> TurnResult {
+    /// Does what a command has to do before its turn is introduced.
+    pub(super) async fn prepare(&mut self, turn: &Turn<'_>) {
+        let text = turn.text();
+        match typed(&text) {
+            Some(("clear", _)) => self.clear(turn).await,
+            Some(("compact", wish)) => self.summary = self.summarise(turn, wish).await,
+            _ => {}
+        }
+    }
+
+    async fn clear(&self, turn: &Turn<'_>) {
         let session = turn.session();
-        let line = ConversationReset::new()
-            .new_conversation_id(session.new_id())
+        let id = session.new_id();
+        let mut line = ConversationReset::new()
+            .new_conversation_id(&*id)
+            .trigger(ResetTrigger::Clear)
             .session_id(session.id())
-            .uuid(session.new_id())
+            .uuid(id)
             .timestamp(clock::timestamp());
+        let prompt = turn.prompts().last().and_then(|prompt| prompt.uuid.value().cloned());
+        line.user_message_uuid = prompt.into();
         session.say_line(Box::new(line)).await;
+        // What was spent belongs to the old conversation.
+        session.core.with(|state| state.spent = Spent::default());
         let id = uuid::Uuid::new_v4().to_string();
         let setup = &self.shared.setup;
         let sessions = setup.persists.then(|| Sessions::new(&setup.config, &setup.cwd));
         self.shared.conversation.clear(&id, sessions);
         session.set_id(&*id);
         turn.end_locally("");
-        Ok(())
     }
 
-    async fn compact(&self, turn: &Turn<'_>, wish: &str) -> TurnResult {
+    /// Asks for a summary, and tells the host meanwhile. `None` if there is nothing to sum up.
+    async fn summarise(&self, turn: &Turn<'_>, wish: &str) -> Option<Summarised> {
         let messages = self.shared.conversation.messages();
         if messages.is_empty() {
-            return turn.say_locally("No messages to compact").await;
+            return None;
         }
         let session = turn.session();
         session.status(Status::new().status(StatusKind::Compacting)).await;
@@ -94,26 +124,31 @@ impl Embedded {
         let summary = self.summary(turn, &messages, wish).await;
         let mut done = Status::new();
         done.status = Field::Null;
-        let summary = match summary {
-            Ok(summary) => summary,
+        let done = match &summary {
+            Ok(_) => done.compact_result(CompactResult::Success),
             Err(error) => {
-                session
-                    .status(
-                        done.compact_result(CompactResult::Failed).compact_error(error.to_string()),
-                    )
-                    .await;
-                return match error {
-                    TurnError::Interrupted => Err(error),
-                    error => turn.say_locally(&format!("Error during compaction: {error}")).await,
-                };
+                done.compact_result(CompactResult::Failed).compact_error(error.to_string())
             }
         };
-        session.status(done.compact_result(CompactResult::Success)).await;
-        let text = format!(
-            "This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion of the conversation.\n\nSummary:\n{summary}"
-        );
-        let before = tokens(&Value::from(messages));
+        session.status(done).await;
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Some(summary.map(|summary| (summary, millis)))
+    }
+
+    /// Goes on from the summary.
+    async fn compact(&mut self, turn: &Turn<'_>) -> TurnResult {
+        let (summary, millis) = match self.summary.take() {
+            None => return turn.say_locally("No messages to compact").await,
+            Some(Err(TurnError::Interrupted)) => return Err(TurnError::Interrupted),
+            Some(Err(error)) => {
+                return turn.say_locally(&format!("Error during compaction: {error}")).await;
+            }
+            Some(Ok(summary)) => summary,
+        };
+        let session = turn.session();
+        let messages = self.shared.conversation.messages();
+        let text = self.continued(turn, &messages, &summary);
+        let before = tokens(&Value::from(messages));
         let metadata = json!({ "trigger": "manual", "preTokens": before });
         self.shared.conversation.compact(&metadata, &text);
         let metadata = CompactMetadata::new()
@@ -133,6 +168,29 @@ impl Embedded {
         session.say_line(Box::new(done)).await;
         turn.end_locally("");
         Ok(())
+    }
+
+    /// What the model goes on from. The words are the CLI's own.
+    fn continued(&self, turn: &Turn<'_>, messages: &[Value], summary: &str) -> String {
+        let mut tools: Vec<&str> = Vec::new();
+        let content = messages.iter().filter_map(|message| message["content"].as_array());
+        for block in content.flatten().filter(|block| block["type"] == "tool_use") {
+            let name = block["name"].as_str().unwrap_or_default();
+            if !tools.contains(&name) {
+                tools.push(name);
+            }
+        }
+        let tools = tools.join(", ");
+        let setup = &self.shared.setup;
+        let sessions = setup.persists.then(|| Sessions::new(&setup.config, &setup.cwd));
+        let file = sessions.and_then(|sessions| sessions.path(turn.session().id().as_str()));
+        let file = file.map_or_else(String::new, |file| {
+            let file = file.display();
+            format!("If you need specific details from before compaction (like exact code snippets, error messages, or content you generated), read the full transcript at: {file}\n")
+        });
+        format!(
+            "This session is being continued from a previous conversation that ran out of context. The summary below covers the earlier portion of the conversation.\n\n<system-reminder>\n<tools-used-before-summary>{tools}</tools-used-before-summary>\n</system-reminder>\nSummary:\n{summary}\n\n{file}{GO_ON}"
+        )
     }
 
     async fn summary(
@@ -182,7 +240,7 @@ impl Embedded {
     }
 
     fn context_told(&self, turn: &Turn<'_>) -> String {
-        let usage = self.shared.context_usage();
+        let usage = self.shared.context_usage(&turn.session().model());
         let mut text = format!(
             "## Context Usage\n\n**Model:** {}  \n**Tokens:** {} / {} ({}%)\n\n### Estimated usage by category\n\n| Category | Tokens | Percentage |\n|----------|--------|------------|\n",
             turn.session().model(),

@@ -37,7 +37,9 @@ pub(super) fn told(error: &ModelError, model: &str) -> ApiFailure {
         }
         _ => (format!("API Error: {error}"), error.word()),
     };
-    ApiFailure::new(message, ApiErrorKind::from(kind), status)
+    let mut failure = ApiFailure::new(message, ApiErrorKind::from(kind), status);
+    failure.api_type = error.api().map(|api| api.kind.clone()).filter(|kind| !kind.is_empty());
+    failure
 }
 
 /// A failure after which the model is asked again.

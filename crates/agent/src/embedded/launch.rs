@@ -172,10 +172,12 @@ fn unknown(sessions: &Sessions, id: &str) -> Refused {
              and does not match any session title."
         )
     };
+    let session =
+        if sessions.path(id).is_some() { id.to_owned() } else { uuid::Uuid::new_v4().to_string() };
     let result = serde_json::json!({
         "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
         "is_error": true, "num_turns": 0, "stop_reason": null,
-        "session_id": uuid::Uuid::new_v4().to_string(), "total_cost_usd": 0,
+        "session_id": session, "total_cost_usd": 0,
         "usage": { "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0 },
         "modelUsage": {}, "permission_denials": [], "uuid": uuid::Uuid::new_v4().to_string(),
         "errors": [message],

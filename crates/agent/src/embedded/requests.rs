@@ -18,9 +18,6 @@ use crate::clock;
 use crate::requests::payload;
 use crate::session::Session;
 
-/// The tokens that a conversation may have.
-const WINDOW: u64 = 200_000;
-
 /// Answers what is known here; the rest is left to the default answers.
 pub(super) fn handler(shared: &Arc<Shared>) -> RequestHandler {
     let shared = Arc::clone(shared);
@@ -34,6 +31,13 @@ pub(super) fn handler(shared: &Arc<Shared>) -> RequestHandler {
             HostRequest::SideQuestion(_) => {
                 let answer = side_question(Arc::clone(&shared), session.clone(), asked);
                 return Some(Answer::Later(Box::pin(answer)));
+            }
+            HostRequest::McpMessage(_) => {
+                // All that a server of the host says by itself is that its tools are others.
+                let name = asked["server_name"].as_str().unwrap_or_default().to_owned();
+                let (shared, session) = (Arc::clone(&shared), session.clone());
+                tokio::spawn(async move { shared.list_again(&session, &name).await });
+                Reply::Ack
             }
             other => shared.plain(session, other.tag(), &asked)?,
         };
@@ -81,9 +85,10 @@ fn set_model(shared: &Shared, session: &Session, asked: &Value) -> Reply {
     let named = asked["model"].as_str().filter(|name| *name != "default");
     let usual = || session.core.options.info.model.as_str().to_owned();
     let model = named.map_or_else(usual, choose::full_name);
+    let is_new = *session.model() != *model;
     session.set_model(&*model);
-    if !shared.conversation.messages().is_empty() {
-        let text = format!("<local-command-stdout>Set model to {model}</local-command-stdout>");
+    if is_new && !shared.conversation.messages().is_empty() {
+        let text = format!("<local-command-stdout>Set model to `{model}`</local-command-stdout>");
         let message = UserMessage::new().role("user").content(Content::from(text.as_str()));
         let mut line = User::new()
             .message(message)
@@ -120,6 +125,16 @@ impl Shared {
     /// Connects MCP servers, and tells `init` what there is.
     pub(super) async fn connect(&self, session: &Session) {
         self.servers.connect(session).await;
+        self.tell_init(session);
+    }
+
+    /// Asks a server of the host for its tools anew.
+    async fn list_again(&self, session: &Session, name: &str) {
+        self.servers.list_again(session, name).await;
+        self.tell_init(session);
+    }
+
+    fn tell_init(&self, session: &Session) {
         let (tools, servers) = (self.tool_names(), self.servers.listed());
         session.core.with(|state| {
             state.tools = Some(tools);
@@ -143,11 +158,6 @@ impl Shared {
         let text = |name: &str| asked[name].as_str().unwrap_or_default();
         Some(match subtype {
             "mcp_status" => payload(&json!({ "mcpServers": self.servers.status() })),
-            "mcp_message" => {
-                // It says that something has changed: the next turn looks.
-                self.servers.forget(text("server_name"));
-                Reply::Ack
-            }
             "mcp_reconnect" if self.servers.knows(text("serverName")) => {
                 self.servers.forget(text("serverName"));
                 Reply::Ack
@@ -162,7 +172,7 @@ impl Shared {
                 self.conversation.title(text("title"));
                 return None;
             }
-            "get_context_usage" => payload(&self.context_usage()),
+            "get_context_usage" => payload(&self.context_usage(&session.model())),
             "list_permission_rules" => payload(&self.rules()),
             "read_file" => self.read_file(text("path")),
             "get_plan" => {
@@ -265,7 +275,8 @@ impl Shared {
     }
 
     /// How full the context is, roughly: nobody counts tokens here.
-    pub(super) fn context_usage(&self) -> Value {
+    pub(super) fn context_usage(&self, model: &str) -> Value {
+        let (window, _) = crate::spent::limits(model);
         let system = commands::tokens(&Value::from(self.persona().main()));
         let tools = commands::tokens(&Value::from(self.definitions(None)));
         let messages = commands::tokens(&Value::from(self.conversation.messages()));
@@ -275,10 +286,10 @@ impl Shared {
                 { "id": "system_prompt", "name": "System prompt", "tokens": system, "color": "promptBorder", "kind": "used" },
                 { "id": "system_tools", "name": "System tools", "tokens": tools, "color": "inactive", "kind": "used" },
                 { "id": "messages", "name": "Messages", "tokens": messages, "color": "purple_FOR_SUBAGENTS_ONLY", "kind": "used" },
-                { "id": "free_space", "name": "Free space", "tokens": WINDOW.saturating_sub(total), "color": "promptBorder", "kind": "free" },
+                { "id": "free_space", "name": "Free space", "tokens": window.saturating_sub(total), "color": "promptBorder", "kind": "free" },
             ],
-            "totalTokens": total, "maxTokens": WINDOW, "rawMaxTokens": WINDOW,
-            "percentage": total * 100 / WINDOW, "gridRows": [], "memoryFiles": [], "mcpTools": [], "agents": [],
+            "totalTokens": total, "maxTokens": window, "rawMaxTokens": window,
+            "percentage": total * 100 / window, "gridRows": [], "memoryFiles": [], "mcpTools": [], "agents": [],
         })
     }
 

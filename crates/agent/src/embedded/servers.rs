@@ -80,6 +80,18 @@ impl Servers {
         }
     }
 
+    /// Asks a server of the host for its tools anew.
+    pub(super) async fn list_again(&self, session: &Session, name: &str) {
+        let _one_at_a_time = self.connecting.lock().await;
+        if self.state_of(name) != Some(State::Connected) {
+            return;
+        }
+        let listed = timeout(PATIENCE, session.mcp_tools_again(name)).await;
+        let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
+        let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
+        self.note(name, listed.map(|tools| (tools, None)));
+    }
+
     fn note(&self, name: &str, connected: Result<(Vec<Value>, Option<Arc<Client>>), String>) {
         let (tools, client, state) = match connected {
             Ok((tools, client)) => (tools, client, State::Connected),
@@ -109,7 +121,10 @@ impl Servers {
                 State::Connected => McpStatus::Connected,
                 State::Failed(_) => McpStatus::Failed,
             };
-            InitMcpServer::new().name(&*server.name).status(status)
+            let mut told = InitMcpServer::new().name(&*server.name).status(status);
+            let is_hosts = !self.configured.iter().any(|(name, _)| *name == server.name);
+            told.source = is_hosts.then_some("sdk").map(Text::from).into();
+            told
         });
         listed.collect()
     }
@@ -201,6 +216,21 @@ pub(super) struct Found {
     pub(super) tool: String,
     pub(super) is_read_only: bool,
     client: Option<Arc<Client>>,
+}
+
+impl Found {
+    /// Whether the host itself serves it.
+    pub(super) const fn is_hosts(&self) -> bool {
+        self.client.is_none()
+    }
+
+    /// What people are shown: its name, as a word.
+    pub(super) fn title(&self) -> String {
+        let words = self.tool.replace(['_', '-'], " ");
+        let mut characters = words.chars();
+        let first = characters.next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(characters).collect()
+    }
 }
 
 /// The name by which the model calls a tool: `mcp__server__tool`.

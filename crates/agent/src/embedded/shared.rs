@@ -15,7 +15,7 @@ use super::setup::Setup;
 use crate::permission::{Permissions, RuleSource, Verdict};
 use crate::session::Session;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
-use crate::tools::{StructuredOutputTool, ToolContext, Toolbox};
+use crate::tools::{StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
 
 /// Tools that only a person can answer.
 const FOR_PEOPLE: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
@@ -55,7 +55,7 @@ impl Shared {
         }
         context.set_directories(permissions.directories());
         context.set_environment(settings.environment.iter().cloned());
-        let mut toolbox = Toolbox::standard();
+        let mut toolbox = Toolbox::standard().with(ToolSearchTool);
         if let Some(tools) = &setup.tools {
             toolbox = toolbox.only(tools.iter().map(String::as_str));
         }
@@ -140,6 +140,13 @@ impl Shared {
             !permissions.takes_away(name) && only.is_none_or(|only| only(name))
         })
         .collect()
+    }
+
+    /// The tools that can be looked for: what they are called, and what they do.
+    pub(super) fn findable(&self) -> Vec<(String, String)> {
+        let text = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+        let all = self.definitions(Some(&|name| name != ToolSearchTool::NAME));
+        all.iter().map(|tool| (text(tool, "name"), text(tool, "description"))).collect()
     }
 
     /// The names of the tools, as `init` tells them.

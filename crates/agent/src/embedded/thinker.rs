@@ -4,9 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use duologue_protocol::RawJson;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
+use super::answer::{Answered, Cuts};
 use super::conversation::Conversation;
 use super::shared::{Shared, lock};
+use super::tally::Tally;
 use crate::agent::{TurnError, TurnResult};
 use crate::subagent::Subagent;
 use crate::tools::ToolContext;
@@ -27,8 +30,8 @@ pub(super) struct Thinker {
     pub(super) kind: Option<String>,
     /// The answer in the shape that was wanted.
     pub(super) shaped: Arc<Mutex<Option<Value>>>,
-    /// How many tools were called.
-    pub(super) used: Arc<Mutex<u64>>,
+    /// What it did.
+    pub(super) tally: Arc<Mutex<Tally>>,
     /// The task that it works on, if it is a sub-agent.
     pub(super) task: Option<Arc<Subagent>>,
 }
@@ -42,7 +45,7 @@ impl Thinker {
             conversation: shared.conversation.clone(),
             kind: None,
             shaped: Arc::default(),
-            used: Arc::default(),
+            tally: Arc::default(),
             task: None,
             shared: Arc::clone(shared),
         }
@@ -53,6 +56,7 @@ impl Thinker {
         let limit = self.shared.setup.max_turns.filter(|_| self.kind.is_none());
         let wants_shape = self.kind.is_none() && self.shared.wants_shape();
         let mut was_urged = false;
+        let mut cuts = Cuts::default();
         let mut asked = 0;
         loop {
             self.afford()?;
@@ -60,13 +64,18 @@ impl Thinker {
                 return Err(TurnError::MaxTurns(limit));
             }
             asked += 1;
-            let calls = self.answer().await?;
+            let Answered { calls, reason, id } = self.answer().await?;
             if let Some(fault) = self.conversation.take_fault() {
                 self.warn(&fault).await;
             }
             if calls.is_empty() {
+                if cuts.next(&reason) {
+                    self.go_on_after(&reason, &id).await?;
+                    continue;
+                }
                 if !wants_shape || was_urged {
-                    return Ok(());
+                    // An answer that cost too much is no success, although it was said.
+                    return self.afford();
                 }
                 was_urged = true;
                 self.voice.synthetic_user(SHAPE_MISSING).await?;
@@ -138,9 +147,25 @@ impl Thinker {
 
     async fn call_together(&self, calls: Vec<ToolCall>) -> TurnResult {
         let mut running = tokio::task::JoinSet::new();
+        let mut before: Option<oneshot::Receiver<()>> = None;
         for call in calls {
             let this = self.clone();
-            running.spawn(async move { this.call(call).await });
+            let (begun, next) = oneshot::channel();
+            let before = before.replace(next);
+            running.spawn(async move {
+                // They begin in their order, each once the one before it has to wait for something.
+                if let Some(before) = before {
+                    let _ = before.await;
+                }
+                let mut begun = Some(begun);
+                let mut called = std::pin::pin!(this.call(call));
+                std::future::poll_fn(|context| {
+                    let polled = called.as_mut().poll(context);
+                    drop(begun.take());
+                    polled
+                })
+                .await
+            });
         }
         // If one ends the turn, the others are dropped, and stop.
         while let Some(done) = running.join_next().await {

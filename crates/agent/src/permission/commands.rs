@@ -177,7 +177,8 @@ impl Permissions {
             _ => None,
         });
         if let Some((part, path, by_redirect)) = change {
-            let content = prefix(part).filter(|_| !by_redirect);
+            // The beginning of the whole command, whichever part of it is asked about.
+            let content = parts.first().and_then(prefix).filter(|_| !by_redirect);
             suggestions.push(rule(content.unwrap_or_else(|| command.to_owned())));
             suggestions.push(allow_folder(path.parent().unwrap_or(path)));
             if !by_redirect && self.mode() == PermissionMode::Default {

@@ -6,7 +6,7 @@ use duologue_protocol::system::{
     Informational, Init, InitMcpServer, McpStatus, NoticeLevel, Notification, NotificationPriority,
     PromptSubmitOutcome, System,
 };
-use duologue_protocol::{Field, Text};
+use duologue_protocol::{Field, RawJson, Text};
 
 use super::Turn;
 use crate::clock;
@@ -16,8 +16,7 @@ use crate::voice::Voice;
 
 impl Turn<'_> {
     /// Begins. False if a hook does not let it: then it has ended already.
-    pub(crate) async fn begin(&mut self) -> bool {
-        let blocked = self.submit().await;
+    pub(crate) async fn begin(&mut self, blocked: Option<Text>) -> bool {
         self.introduce().await;
         if let Some(reason) = blocked {
             self.end_blocked(&reason).await;
@@ -26,14 +25,14 @@ impl Turn<'_> {
         let wants_answer =
             |prompt: &duologue_protocol::lines::Prompt| prompt.should_query.value() != Some(&false);
         if !self.start.prompts.is_empty() && !self.start.prompts.iter().any(wants_answer) {
-            self.end_quietly(Text::default()).await;
+            self.end_quietly(Text::default(), None).await;
             return false;
         }
         true
     }
 
-    /// The hooks that may refuse a prompt hear of it before anything is said.
-    async fn submit(&self) -> Option<Text> {
+    /// The hooks that may refuse a prompt hear of it before anything is said. Why they do, if they do.
+    pub(crate) async fn submit(&self) -> Option<Text> {
         if self.start.origin.is_some() {
             return None;
         }
@@ -66,14 +65,22 @@ impl Turn<'_> {
             .prevent_continuation(true)
             .prompt_submit_outcome(outcome);
         self.session().inform(line).await;
-        self.end_quietly(content.into()).await;
+        self.end_quietly(content.into(), None).await;
     }
 
-    /// Ends a turn in which the model was not asked.
-    pub(crate) async fn end_quietly(&self, text: Text) {
+    /// The name of the command that the prompt is, without what stands after it.
+    pub(crate) fn command_name(&self) -> Option<String> {
+        let text = self.text();
+        let name = text.trim().strip_prefix('/')?.split_whitespace().next()?;
+        Some(name.to_owned())
+    }
+
+    /// Ends a turn in which the model was not asked, maybe because a command was typed.
+    pub(crate) async fn end_quietly(&self, text: Text, command: Option<String>) {
         let mut result =
             self.account(ResultLine::new().subtype(ResultSubtype::Success).is_error(false));
         result = result.result(text).num_turns(0_u64);
+        result.local_command = command.map(|name| RawJson::from(serde_json::json!(name))).into();
         result.stop_reason = Field::Null;
         self.conclude(result).await;
     }
@@ -135,6 +142,7 @@ impl Session {
                     .map(Text::from),
             )
             .uuid(self.new_id());
+        init = init.original_cwd(&info.cwd).fast_mode_state("off");
         init.user_message_uuids = Some(prompts).filter(|prompts| !prompts.is_empty()).into();
         init
     }

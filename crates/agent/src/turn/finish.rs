@@ -17,7 +17,7 @@ impl Turn<'_> {
         let stop = *self.voice.stop.borrow();
         let local = self.voice.ledger().local.take();
         if let (Ok(()), Stop::No, Some(text)) = (&outcome, stop, local) {
-            return self.end_quietly(text).await;
+            return self.end_quietly(text, self.command_name()).await;
         }
         match (outcome, stop) {
             (_, Stop::Interrupted { preempted }) => self.interrupted_end(preempted).await,
@@ -125,6 +125,7 @@ impl Turn<'_> {
             .error(failure.kind.clone())
             .is_api_error_message(true);
         line.api_error_status = failure.status.map(Into::into).into();
+        line.api_error_type = failure.api_type.as_deref().map(Text::from).into();
         self.session().say_line(Box::new(line)).await;
         let mut result = self
             .account(ResultLine::new().subtype(ResultSubtype::Success).is_error(true))
@@ -133,6 +134,7 @@ impl Turn<'_> {
             .terminal_reason(TerminalReason::ApiError);
         result.api_error_status = failure.status.map(Into::into).into();
         result.api_error_status = std::mem::take(&mut result.api_error_status).or_null();
+        result.api_error_type = failure.api_type.as_deref().map(Text::from).into();
         self.conclude(result).await;
     }
 

@@ -25,6 +25,7 @@ impl Voice {
         });
         speech.message = Some(id);
         speech.index = 0;
+        speech.used = None;
         if !self.streams() {
             return;
         }
@@ -38,10 +39,12 @@ impl Voice {
 
     /// The host is told that the model is being asked.
     pub(crate) fn requesting(&self) -> ToHost {
-        let line = Status::new()
+        let prompts = self.session.core.with(|state| state.link.turn_prompts());
+        let mut line = Status::new()
             .status(StatusKind::Requesting)
             .session_id(self.session.id())
             .uuid(self.session.new_id());
+        line.user_message_uuids = Some(prompts).filter(|prompts| !prompts.is_empty()).into();
         ToHost::System(System::from(Box::new(line)))
     }
 
@@ -141,7 +144,8 @@ impl Voice {
         body.stop_reason = reason.cloned().into();
         body.stop_reason = std::mem::take(&mut body.stop_reason).or_null();
         body.stop_sequence = Field::Null;
-        let delta = MessageDelta::new().delta(body).usage(Usage::new().output_tokens(1_u64));
+        let used = speech.used.take().unwrap_or_else(|| Usage::new().output_tokens(1_u64));
+        let delta = MessageDelta::new().delta(body).usage(used);
         self.event(speech, Box::new(delta), lines);
         self.event(speech, MessageStop::new(), lines);
         speech.message = None;
@@ -248,7 +252,7 @@ impl Voice {
             .uuid(self.session.new_id());
         line.parent_tool_use_id = Field::Null;
         line.api_message_id = speech.message.clone().map(Into::into).into();
-        lines.push(ToHost::StreamEvent(line));
+        lines.push(ToHost::StreamEvent(Box::new(line)));
     }
 }
 

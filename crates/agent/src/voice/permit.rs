@@ -1,8 +1,8 @@
 //! Whether a tool may run: the host's hooks, then the host.
 
 use duologue_protocol::agent_link::{Outcome, REJECTED};
-use duologue_protocol::control::{CanUseTool, DecisionReasonType, Success};
-use duologue_protocol::hook::{HookSpecificOutput, PreToolUse, ToolDecision};
+use duologue_protocol::control::{CanUseTool, DecisionReasonType};
+use duologue_protocol::hook::{HookSpecificOutput, PermissionRequest, PreToolUse, ToolDecision};
 use duologue_protocol::lines::{NonExecutionKind, ToolResultMeta};
 use duologue_protocol::permission::PermissionResult;
 use duologue_protocol::system::{PermissionDenied, System};
@@ -97,19 +97,29 @@ impl Voice {
     ///
     /// # Errors
     /// If the turn was interrupted, also by the host's answer.
-    pub async fn ask_host(&self, call: &ToolCall, ask: CanUseTool) -> Result<ToolUse, TurnError> {
-        let mut ask = ask
-            .tool_name(&call.name)
-            .display_name(&call.name)
-            .input(call.input.clone())
-            .tool_use_id(call.id.clone());
+    pub async fn ask_host(
+        &self,
+        call: &ToolCall,
+        mut ask: CanUseTool,
+    ) -> Result<ToolUse, TurnError> {
+        if ask.display_name.is_absent() {
+            ask = ask.display_name(&call.name);
+        }
+        let mut ask =
+            ask.tool_name(&call.name).input(call.input.clone()).tool_use_id(call.id.clone());
         ask.agent_id = self.who.agent_id.clone().into();
         if ask.description.is_absent() {
-            let described = call.input.get("description").and_then(|text| text.as_str());
+            let text = |name: &str| call.input.get(name).and_then(|text| text.as_str());
+            // A command that nobody describes describes itself.
+            let described =
+                text("description").or_else(|| text("command").filter(|_| *call.name == *"Bash"));
             ask.description = described.into();
         }
         let options = &self.session.core.options;
         if !options.prompts && !options.lenient {
+            if let Some(used) = self.ask_hooks(call, &ask).await? {
+                return Ok(used);
+            }
             let why = ask.decision_reason.value().cloned().unwrap_or_else(|| {
                 let name = &call.name;
                 let why = "but you haven't granted it yet.";
@@ -119,8 +129,17 @@ impl Voice {
         }
         let is_gone = self.session.core.with(|state| state.link.has_ended());
         // Without a way to ask, the call itself is the question: old hosts answer that.
-        match self.session.core.ask(ask.into(), !options.prompts).await {
-            Outcome::Success(success) => self.decided(call, &success).await,
+        let answer = self.session.core.ask(ask.clone().into(), !options.prompts);
+        let outcome = tokio::select! {
+            biased;
+            outcome = answer => outcome,
+            // Whoever answers first decides; what was asked of the others is withdrawn.
+            Some(decision) = self.decision_of_hooks(call, &ask) => {
+                return self.decided_by_hook(call, decision).await;
+            }
+        };
+        match outcome {
+            Outcome::Success(success) => self.decided(call, success.read().ok()).await,
             Outcome::Refused(failure) => {
                 let why = failure.error.as_str().unwrap_or("Unknown error");
                 let why = format!("Tool permission request failed: Error: {why}");
@@ -152,20 +171,73 @@ impl Voice {
         }
     }
 
-    async fn decided(&self, call: &ToolCall, success: &Success) -> Result<ToolUse, TurnError> {
-        match success.read::<PermissionResult>() {
-            Ok(PermissionResult::Allow(allow)) => {
+    /// Asks the hooks that may answer in the host's place, and tells what they decided, if they did.
+    pub(crate) async fn ask_hooks(
+        &self,
+        call: &ToolCall,
+        ask: &CanUseTool,
+    ) -> Result<Option<ToolUse>, TurnError> {
+        match self.decision_of_hooks(call, ask).await {
+            Some(decision) => self.decided_by_hook(call, decision).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn decision_of_hooks(
+        &self,
+        call: &ToolCall,
+        ask: &CanUseTool,
+    ) -> Option<PermissionResult> {
+        let mut input =
+            PermissionRequest::new().tool_name(&call.name).tool_input(call.input.clone());
+        input.permission_suggestions = ask.permission_suggestions.clone();
+        input.mcp_server = ask.mcp_server.clone();
+        let run = self.session.hook(Box::new(input)).await;
+        run.outputs.iter().find_map(|output| match output.specific.value() {
+            Some(HookSpecificOutput::PermissionRequest(specific)) => {
+                specific.decision.value().cloned()
+            }
+            _ => None,
+        })
+    }
+
+    async fn decided_by_hook(
+        &self,
+        call: &ToolCall,
+        decision: PermissionResult,
+    ) -> Result<ToolUse, TurnError> {
+        let decision = match decision {
+            PermissionResult::Deny(mut deny) => {
+                if deny.message.value().is_none() {
+                    deny = deny.message("Permission denied by hook");
+                }
+                PermissionResult::Deny(deny)
+            }
+            other => other,
+        };
+        let mut used = self.decided(call, Some(decision)).await?;
+        used.is_by_hook = true;
+        Ok(used)
+    }
+
+    async fn decided(
+        &self,
+        call: &ToolCall,
+        decision: Option<PermissionResult>,
+    ) -> Result<ToolUse, TurnError> {
+        match decision {
+            Some(PermissionResult::Allow(allow)) => {
                 let updates = allow.updated_permissions.items().to_vec();
                 self.session.apply(&updates).await;
                 let mut allowed = self.allowed(call.clone(), allow.updated_input.into_value());
                 allowed.updates = updates;
                 Ok(allowed)
             }
-            Ok(PermissionResult::Deny(deny)) if deny.interrupt.is_true() => {
+            Some(PermissionResult::Deny(deny)) if deny.interrupt.is_true() => {
                 self.reject(call).await;
                 Err(TurnError::Interrupted)
             }
-            Ok(PermissionResult::Deny(deny)) => match deny.message.value() {
+            Some(PermissionResult::Deny(deny)) => match deny.message.value() {
                 Some(message) => Ok(self.refuse(call, message, "user_reject", None).await),
                 None => Ok(self.refuse(call, INVALID, "config", Some("other")).await),
             },
@@ -178,7 +250,14 @@ impl Voice {
             self.ledger().permit(&call.id);
         }
         let input = input.unwrap_or_else(|| call.input.clone());
-        ToolUse { call, input, updates: Vec::new(), refusal: None, replaced: None }
+        ToolUse {
+            call,
+            input,
+            updates: Vec::new(),
+            refusal: None,
+            is_by_hook: false,
+            replaced: None,
+        }
     }
 
     /// The host says no, and that the turn ends.

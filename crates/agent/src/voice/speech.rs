@@ -18,6 +18,8 @@ pub(crate) struct Speech {
     named: Option<Text>,
     /// Who says it and what it used so far, if the model told.
     pub(super) origin: Option<(Text, Usage)>,
+    /// What it used in all, once that is known.
+    pub(super) used: Option<Usage>,
     /// The place of the next block.
     pub(super) index: u64,
     open: Option<(Kind, String)>,

@@ -34,6 +34,8 @@ pub struct ToolUse {
     /// How the host wants the permissions to change.
     pub updates: Vec<PermissionUpdate>,
     pub(super) refusal: Option<Text>,
+    /// Whether a hook answered in the host's place.
+    pub(crate) is_by_hook: bool,
     /// What the host gave in place of the tool's result, if it did.
     pub(crate) replaced: Option<ToolOutput>,
 }
@@ -199,8 +201,11 @@ impl Voice {
         let mut block = ToolResultBlock::new().tool_use_id(call.id.clone()).content(output.content);
         block.is_error = output.is_error.into();
         let mut line = self.user_line([ContentBlock::ToolResult(block)].into());
-        if self.is_main() {
+        // What a sub-agent's tools give is the model's business; that they failed is the host's, too.
+        if self.is_main() || output.is_error == Some(true) {
             line.tool_use_result = output.structured.into();
+        }
+        if self.is_main() {
             self.ledger().close(&call.id);
         }
         line.tool_result_meta = meta.map(|meta| vec![meta]).into();
@@ -230,6 +235,7 @@ impl Voice {
             input: call.input.clone(),
             updates: Vec::new(),
             refusal: Some(message),
+            is_by_hook: false,
             replaced: None,
         }
     }

@@ -68,7 +68,7 @@ async fn commands_are_not_for_the_model() {
     assert_eq!(lines.last().unwrap()["result"], "Two.");
     assert_eq!(lines[0]["model"], "claude-haiku-4-5");
     let lines = turn(&mut host, "/clear", allow).await;
-    assert_eq!(outline(&lines)[1], "conversation_reset");
+    assert_eq!(outline(&lines)[0], "conversation_reset");
     let lines = turn(&mut host, "go", allow).await;
     let result = lines.last().unwrap();
     assert_eq!(result["result"], "Three.");

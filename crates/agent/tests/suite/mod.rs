@@ -9,6 +9,7 @@ mod hooks;
 mod hostile;
 mod hosts;
 mod legal;
+mod like_the_cli;
 mod oldest;
 mod permissions;
 mod properties;

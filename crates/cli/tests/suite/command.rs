@@ -41,3 +41,27 @@ fn a_wrong_command_line_is_told_on_stderr() {
     assert!(output.stdout.is_empty());
     assert!(text(&output.stderr).contains("--no-such-flag"));
 }
+
+#[test]
+fn completions_know_the_commands_and_their_flags() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = duologue().args(["completions", shell]).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty());
+        let script = text(&output.stdout);
+        for word in ["duologue", "replay", "on-mismatch"] {
+            assert!(script.contains(word), "{word} is missing for {shell}");
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let man = folder.path().join("man");
+    let output = duologue().arg("man").arg(&man).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = |name: &str| std::fs::read_to_string(man.join(name)).unwrap();
+    assert!(page("duologue.1").contains("stream"));
+    assert!(page("duologue-run.1").contains("Exit codes"));
+    assert!(page("duologue-model-serve.1").contains("scenario"));
+}

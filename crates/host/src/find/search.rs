@@ -222,6 +222,11 @@ impl fmt::Display for NotFound {
         if self.looked.is_empty() {
             f.write_str("\n  nothing: the PATH is empty")?;
         }
+        if self.explicit.is_some() {
+            return f.write_str(
+                "\nName one that is there, or none, to use the Claude Code of this machine.",
+            );
+        }
         f.write_str(
             "\nInstall it with `npm install -g @anthropic-ai/claude-code` or \
              `curl -fsSL https://claude.ai/install.sh | bash`, or name the program to use.",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use duologue_link::{Inbox, InboxError, Item, Taken};
 use duologue_protocol::transcript::{Event, MalformedLine, Outcome, Transcript};
-use duologue_protocol::{Direction, SessionId, Uuid};
+use duologue_protocol::{Decoded, Direction, SessionId, ToHost, Uuid};
 
 use crate::error::Error;
 use crate::outcome::TurnOutcome;
@@ -17,6 +17,13 @@ use super::queue::{Parcel, Queue};
 
 /// How many events of a turn may wait until it is known whose turn it is.
 const MOST_IN_LIMBO: usize = 256;
+
+/// How many lines are worked on at once if they are there, and from how many bytes on it is enough.
+///
+/// All are read, then all are folded, then all are given out: so each step keeps the processor's
+/// caches to itself. Going through all steps line by line takes a quarter longer.
+const LINES_AT_ONCE: usize = 32;
+const BYTES_AT_ONCE: usize = 64 * 1024;
 
 /// Where a reader sits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +51,7 @@ struct Seat {
     run: u64,
     accepted: bool,
     /// What comes after the queue.
-    over: Option<Result<Option<TurnOutcome>, Error>>,
+    over: Option<Over>,
 }
 
 /// How a run of the agent ended.
@@ -77,12 +84,16 @@ pub(crate) enum Pumped {
     Nothing,
 }
 
+/// How it ends for a reader: with an outcome if it is that of a turn.
+pub(crate) type Over = Result<Option<TurnOutcome>, Error>;
+
 /// What a reader finds.
 #[derive(Debug)]
 pub(crate) enum Found {
-    Parcel(Parcel),
+    /// Some parcels.
+    Parcels,
     /// There will be nothing more.
-    Over(Result<Option<TurnOutcome>, Error>),
+    Over(Over),
     /// Nothing now.
     Nothing,
 }
@@ -94,8 +105,9 @@ pub(crate) struct Hub {
     seats: Vec<Seat>,
     seated: u64,
     limbo: VecDeque<(Event, usize)>,
-    /// Who gets the event at hand: kept, as there are many events.
+    /// Who gets the event at hand: kept, as there are many events. So are the lines at hand.
     recipients: Vec<usize>,
+    lines: Vec<(Item, Option<Decoded<ToHost>>)>,
     budget: usize,
     over: Option<Result<(), Error>>,
     pub(crate) spent_usd: f64,
@@ -111,6 +123,7 @@ impl Hub {
             seated: 0,
             limbo: VecDeque::new(),
             recipients: Vec::new(),
+            lines: Vec::new(),
             budget,
             over: None,
             spent_usd: 0.0,
@@ -184,14 +197,14 @@ impl Hub {
         }
     }
 
-    /// What is there for this reader.
-    pub(crate) fn take(&mut self, id: SeatId) -> Found {
+    /// What is there for this reader. Parcels are put where it says.
+    pub(crate) fn take(&mut self, id: SeatId, parcels: &mut VecDeque<Parcel>) -> Found {
         let Some(seat) = self.seats.iter_mut().find(|seat| seat.id == id) else {
             return Found::Over(Ok(None));
         };
-        match seat.queue.pop() {
-            Ok(Some(parcel)) => Found::Parcel(parcel),
-            Ok(None) => match &seat.over {
+        match seat.queue.pop_some(parcels) {
+            Ok(()) if !parcels.is_empty() => Found::Parcels,
+            Ok(()) => match &seat.over {
                 Some(over) => Found::Over(over.clone()),
                 None => Found::Nothing,
             },
@@ -199,39 +212,64 @@ impl Hub {
         }
     }
 
-    /// Reads one line, if one is there.
+    /// Reads some lines, if they are there.
     pub(crate) fn pump(&mut self) -> Pumped {
         let Some(run) = self.runs.front_mut() else { return Pumped::Nothing };
-        match run.inbox.try_next() {
-            Ok(Taken::Item(item)) => self.line(item),
-            Ok(Taken::Nothing) => return Pumped::Nothing,
-            Ok(Taken::Ended) => {
-                let Some(ending) = run.ending.take() else { return Pumped::Nothing };
-                let number = run.number;
-                self.runs.pop_front();
-                self.transcript.handle_end();
-                self.route_all(0);
-                self.transcript.handle_restart();
-                self.apply(number, ending);
+        let mut bytes = 0;
+        let stopped = loop {
+            if self.lines.len() == LINES_AT_ONCE || bytes >= BYTES_AT_ONCE {
+                break None;
             }
-            Err(InboxError::TooLong(too_long)) => {
-                let reason = format!("{too_long}; raise max_line to read it");
-                let event = MalformedLine::new().reason(reason).direction(Direction::ToHost.name());
-                self.route(event.into(), 0);
-            }
-            Err(error) => {
-                let for_good = !matches!(error, InboxError::Read(_));
-                let error = Error::from(error);
-                for seat in self.seats.iter_mut().filter(|seat| seat.over.is_none()) {
-                    seat.over = Some(Err(error.clone()));
+            match run.inbox.try_next() {
+                Ok(Taken::Item(item)) => {
+                    bytes += item.line.raw().len();
+                    self.lines.push((item, None));
                 }
-                // Nothing more will be told of any turn, also to those who ask later.
-                if for_good {
-                    self.over = Some(Err(error));
-                }
+                other => break Some(other),
             }
+        };
+        let found = !self.lines.is_empty();
+        if found {
+            self.fold(bytes);
+        }
+        match stopped {
+            None | Some(Ok(Taken::Item(_))) => {}
+            // The end is found again; what came before it is told first.
+            Some(Ok(_)) if found => {}
+            Some(Ok(Taken::Nothing)) => return Pumped::Nothing,
+            Some(Ok(Taken::Ended)) => return self.run_ended(),
+            Some(Err(error)) => self.failed(error),
         }
         Pumped::Something
+    }
+
+    fn run_ended(&mut self) -> Pumped {
+        let Some(run) = self.runs.front_mut() else { return Pumped::Nothing };
+        let Some(ending) = run.ending.take() else { return Pumped::Nothing };
+        let number = run.number;
+        self.runs.pop_front();
+        self.transcript.handle_end();
+        self.route_all(0);
+        self.transcript.handle_restart();
+        self.apply(number, ending);
+        Pumped::Something
+    }
+
+    fn failed(&mut self, error: InboxError) {
+        if let InboxError::TooLong(too_long) = error {
+            let reason = format!("{too_long}; raise max_line to read it");
+            let event = MalformedLine::new().reason(reason).direction(Direction::ToHost.name());
+            return self.route(event.into(), 0);
+        }
+        let for_good = !matches!(error, InboxError::Read(_));
+        let error = Error::from(error);
+        for seat in self.seats.iter_mut().filter(|seat| seat.over.is_none()) {
+            seat.over = Some(Err(error.clone()));
+        }
+        // Nothing more will be told of any turn, also to those who ask later.
+        if for_good {
+            self.over = Some(Err(error));
+        }
     }
 
     fn apply(&mut self, number: u64, ending: Ending) {
@@ -256,20 +294,28 @@ impl Hub {
         }
     }
 
-    fn line(&mut self, item: Item) {
-        let size = item.line.raw().len();
-        match item.direction {
-            Direction::ToAgent => self.transcript.handle_line(Direction::ToAgent, &item.line),
-            Direction::ToHost => {
-                let decoded = item.line.to_host();
-                self.transcript.handle_to_host(&decoded, &item.line);
-                let mut decoded = Some(decoded);
-                for seat in &mut self.seats {
-                    if matches!(seat.wants, Wants::Lines) && seat.over.is_none() {
-                        // The first gets what was read of it; the others read it again.
-                        let decoded = decoded.take().map(Box::new);
-                        seat.push(Parcel::Line(item.line.clone(), decoded), size);
-                    }
+    /// Folds the lines at hand into events, and gives out both.
+    fn fold(&mut self, bytes: usize) {
+        for (item, decoded) in &mut self.lines {
+            if item.direction == Direction::ToHost {
+                *decoded = Some(item.line.to_host());
+            }
+        }
+        for (item, decoded) in &self.lines {
+            match decoded {
+                Some(decoded) => self.transcript.handle_to_host(decoded, &item.line),
+                None => self.transcript.handle_line(Direction::ToAgent, &item.line),
+            }
+        }
+        // What an event keeps in memory is its line. On the whole that comes to this.
+        let size = bytes / self.lines.len().max(1);
+        for (item, mut decoded) in self.lines.drain(..) {
+            let readers = self.seats.iter_mut().filter(|seat| seat.over.is_none());
+            for seat in readers.filter(|seat| matches!(seat.wants, Wants::Lines)) {
+                if item.direction == Direction::ToHost {
+                    let size = item.line.raw().len();
+                    // The first gets what was read of it; the others read it again.
+                    seat.push(Parcel::Line(item.line.clone(), decoded.take()), size);
                 }
             }
         }

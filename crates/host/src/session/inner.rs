@@ -18,7 +18,8 @@ use crate::error::Error;
 use crate::process::Control as ProcessControl;
 
 use super::config::Config;
-use super::hub::{Found, Hub, Pumped, SeatId, Wants};
+use super::hub::{Found, Hub, Over, Pumped, SeatId, Wants};
+use super::queue::Parcel;
 
 /// How many names of prompts are remembered, so that none is used twice.
 const NAMES_REMEMBERED: usize = 4096;
@@ -26,8 +27,8 @@ const NAMES_REMEMBERED: usize = 4096;
 /// How many notices are kept.
 const NOTICES_KEPT: usize = 64;
 
-/// How many lines are read before others get their turn.
-const AT_ONCE: usize = 256;
+/// How often some lines are read before others get their turn.
+const AT_ONCE: usize = 8;
 
 /// An agent that runs.
 #[derive(Clone, Debug)]
@@ -265,7 +266,7 @@ impl Inner {
 
     pub(crate) fn sit(self: &Arc<Self>, wants: Wants, run: u64) -> Sitting {
         let id = lock(&self.hub).sit(wants, run);
-        Sitting { inner: Arc::clone(self), id }
+        Sitting { inner: Arc::clone(self), id, parcels: VecDeque::new() }
     }
 
     /// Whether the agent may be started again after this run.
@@ -319,16 +320,32 @@ impl Inner {
 pub(crate) struct Sitting {
     pub(crate) inner: Arc<Inner>,
     id: SeatId,
+    /// What was taken already: some at a time, as taking needs a lock.
+    parcels: VecDeque<Parcel>,
 }
 
 impl Sitting {
-    /// What comes next. It may be dropped while it waits: nothing is lost by that.
-    pub(crate) async fn next(&mut self) -> Found {
-        self.until(|hub, id| match hub.take(id) {
-            Found::Nothing => None,
-            found => Some(found),
-        })
-        .await
+    /// What comes next; how it ends if nothing does. It may be dropped while it waits: nothing is lost
+    /// by that.
+    pub(crate) async fn next(&mut self) -> Result<Parcel, Over> {
+        loop {
+            if let Some(parcel) = self.parcels.pop_front() {
+                return Ok(parcel);
+            }
+            // Empty while it waits.
+            let mut parcels = std::mem::take(&mut self.parcels);
+            let over = self
+                .until(|hub, id| match hub.take(id, &mut parcels) {
+                    Found::Nothing => None,
+                    Found::Parcels => Some(None),
+                    Found::Over(over) => Some(Some(over)),
+                })
+                .await;
+            self.parcels = parcels;
+            if let Some(over) = over {
+                return Err(over);
+            }
+        }
     }
 
     /// Whether the prompt was taken; `None` if it never was.

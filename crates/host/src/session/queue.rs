@@ -10,12 +10,15 @@ use duologue_protocol::{Decoded, Direction, Line, ToHost, Wire as _};
 /// What a parcel costs beside the bytes of its line.
 const OVERHEAD: usize = 256;
 
+/// From how many bytes on a reader has taken enough at once.
+const TAKEN_AT_ONCE: usize = 64 * 1024;
+
 /// Something for a reader.
 #[derive(Debug)]
 pub(crate) enum Parcel {
     Event(Event),
     /// A line, and what was read of it if somebody has.
-    Line(Line, Option<Box<Decoded<ToHost>>>),
+    Line(Line, Option<Decoded<ToHost>>),
 }
 
 /// What waits for one reader.
@@ -49,11 +52,23 @@ impl Queue {
         self.spill.push(&item)
     }
 
-    pub(crate) fn pop(&mut self) -> io::Result<Option<Parcel>> {
-        if let Some((cost, parcel)) = self.parcels.pop_front() {
+    /// Takes the oldest parcels out: several, unless they are large.
+    pub(crate) fn pop_some(&mut self, into: &mut VecDeque<Parcel>) -> io::Result<()> {
+        let mut taken = 0;
+        while taken < TAKEN_AT_ONCE
+            && let Some((cost, parcel)) = self.parcels.pop_front()
+        {
             self.bytes -= cost;
-            return Ok(Some(parcel));
+            taken += cost;
+            into.push_back(parcel);
         }
+        if taken == 0 {
+            into.extend(self.pop_spilled()?);
+        }
+        Ok(())
+    }
+
+    fn pop_spilled(&mut self) -> io::Result<Option<Parcel>> {
         let Some(item) = self.spill.pop()? else { return Ok(None) };
         Ok(Some(match item.direction {
             Direction::ToHost => Parcel::Line(item.line, None),
@@ -87,14 +102,19 @@ mod tests {
                 queue.push(Parcel::Event(event(number)), 20).unwrap();
             }
         }
+        let mut taken = VecDeque::new();
         for number in 0..500 {
-            match queue.pop().unwrap().unwrap() {
+            if taken.is_empty() {
+                queue.pop_some(&mut taken).unwrap();
+            }
+            match taken.pop_front().unwrap() {
                 Parcel::Event(found) => assert_eq!(found, event(number)),
                 Parcel::Line(line, _) => {
                     assert_eq!(line.kind().unwrap(), format!("x{number}"));
                 }
             }
         }
-        assert!(queue.pop().unwrap().is_none());
+        queue.pop_some(&mut taken).unwrap();
+        assert!(taken.is_empty());
     }
 }

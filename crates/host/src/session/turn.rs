@@ -7,7 +7,6 @@ use duologue_protocol::{Decoded, Line, ToHost, Uuid};
 use crate::error::Error;
 use crate::outcome::TurnOutcome;
 
-use super::hub::Found;
 use super::inner::Sitting;
 use super::interrupt::{InterruptReceipt, interrupt};
 use super::queue::Parcel;
@@ -39,9 +38,9 @@ impl Turn {
                 return over.as_ref().map(|_| None).map_err(Clone::clone);
             }
             match self.seat.next().await {
-                Found::Parcel(Parcel::Event(event)) => return Ok(Some(event)),
-                Found::Parcel(Parcel::Line(..)) | Found::Nothing => {}
-                Found::Over(over) => {
+                Ok(Parcel::Event(event)) => return Ok(Some(event)),
+                Ok(Parcel::Line(..)) => {}
+                Err(over) => {
                     self.over = Some(over.and_then(|outcome| outcome.ok_or(Error::Closed)));
                 }
             }
@@ -114,9 +113,9 @@ impl Events {
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         loop {
             match self.seat.next().await {
-                Found::Parcel(Parcel::Event(event)) => return Ok(Some(event)),
-                Found::Parcel(Parcel::Line(..)) | Found::Nothing => {}
-                Found::Over(over) => return over.map(|_| None),
+                Ok(Parcel::Event(event)) => return Ok(Some(event)),
+                Ok(Parcel::Line(..)) => {}
+                Err(over) => return over.map(|_| None),
             }
         }
     }
@@ -161,12 +160,12 @@ impl Messages {
     pub async fn next(&mut self) -> Result<Option<Message>, Error> {
         loop {
             match self.seat.next().await {
-                Found::Parcel(Parcel::Line(line, decoded)) => {
-                    let decoded = decoded.map_or_else(|| line.to_host(), |decoded| *decoded);
+                Ok(Parcel::Line(line, decoded)) => {
+                    let decoded = decoded.unwrap_or_else(|| line.to_host());
                     return Ok(Some(Message { line, decoded }));
                 }
-                Found::Parcel(Parcel::Event(_)) | Found::Nothing => {}
-                Found::Over(over) => return over.map(|_| None),
+                Ok(Parcel::Event(_)) => {}
+                Err(over) => return over.map(|_| None),
             }
         }
     }

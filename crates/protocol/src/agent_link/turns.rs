@@ -140,8 +140,8 @@ impl AgentLink {
         if let Some(origin) = turn.start.origin {
             result = result.origin(origin);
         }
-        let waiting = u64::try_from(self.prompts.waiting().count()).unwrap_or(u64::MAX);
-        result = result.queued_turn_count(waiting).result_index(self.results);
+        // 2.1.325 says so even while prompts wait.
+        result = result.queued_turn_count(0_u64).result_index(self.results);
         self.results += 1;
         self.last_failed = result.is_error.is_true();
         let line = self.render(Box::new(result).into());

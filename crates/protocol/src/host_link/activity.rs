@@ -16,8 +16,10 @@ pub(super) struct Activity {
     /// How many of them, from the first on, were repeated by the agent: the next result answers those,
     /// if it names none.
     taken: usize,
-    /// Turns that have begun and have no result.
-    turns: usize,
+    /// A turn has begun and has no result. There is one at a time: what begins twice, begins once.
+    in_turn: bool,
+    /// Somebody has prompted: before that no turn begins, also if the agent introduces itself.
+    prompted: bool,
     /// Sub-agents and workflows in the background, by their task. A command in the background does
     /// not keep the conversation open.
     background: HashSet<String>,
@@ -33,6 +35,7 @@ pub(super) struct Activity {
 impl Activity {
     pub(super) fn prompted(&mut self, uuid: Option<&str>) {
         self.prompts.push_back(uuid.unwrap_or_default().to_owned());
+        self.prompted = true;
     }
 
     /// A prompt no longer waits.
@@ -68,9 +71,7 @@ impl Activity {
             }
             ToHost::System(System::Result(result)) => self.result(&result.as_result()),
             ToHost::System(System::Init(init)) => {
-                // The oldest descriptions have one at the start of the process, when no turn runs.
-                let is_hello = self.results == 0 && self.is_between_turns();
-                self.turns += usize::from(!is_hello);
+                self.in_turn = self.prompted;
                 if let Some(session) = init.session_id.value()
                     && self.session.as_ref() != Some(session)
                 {
@@ -106,7 +107,7 @@ impl Activity {
                 if line.state.value() == Some(&SessionState::Idle) =>
             {
                 self.prompts.clear();
-                self.turns = 0;
+                self.in_turn = false;
                 self.background.clear();
             }
             ToHost::System(System::BackgroundTasksChanged(line)) => {
@@ -149,7 +150,7 @@ impl Activity {
         self.results += 1;
         self.failure = result.error_message();
         self.tools.clear();
-        self.turns = self.turns.saturating_sub(1);
+        self.in_turn = false;
         let named = result.user_message_uuid.value().into_iter();
         let named: Vec<&str> =
             named.chain(result.user_message_uuids.items()).map(|uuid| uuid.as_str()).collect();
@@ -176,7 +177,7 @@ impl Activity {
     }
 
     pub(super) fn is_between_turns(&self) -> bool {
-        self.prompts.is_empty() && self.turns == 0
+        self.prompts.is_empty() && !self.in_turn
     }
 
     pub(super) fn is_idle(&self) -> bool {

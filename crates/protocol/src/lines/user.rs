@@ -31,6 +31,8 @@ record! {
         is_replay "isReplay": bool,
         /// Not typed by a person.
         is_synthetic "isSynthetic": bool,
+        /// The answer that was withheld, if this tells the model to go on without it.
+        refused_message_id: Text,
         /// Where it came from.
         origin: Origin,
         /// Its place in the queue.

@@ -59,36 +59,41 @@ fn key(text: &str) -> u128 {
     })
 }
 
+/// Eight digits at a time: every line of a conversation comes by here.
 fn parse(text: &str) -> Option<u128> {
     let bytes: &[u8; 36] = text.as_bytes().try_into().ok()?;
-    let mut value = 0;
-    let mut wrong = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        if matches!(at, 8 | 13 | 18 | 23) {
-            wrong |= byte ^ b'-';
-            continue;
-        }
-        let digit = DIGITS[usize::from(byte)];
-        wrong |= digit & NO_DIGIT;
-        value = value << 4 | u128::from(digit & 0xf);
+    let [a, b, c, d, e, f, g, h, dash1, i, j, k, l, dash2, m, n, o, p, dash3, rest @ ..] = *bytes;
+    let [q, r, s, t, dash4, u, v, w, x, last @ ..] = rest;
+    if [dash1, dash2, dash3, dash4] != [b'-'; 4] {
+        return None;
     }
-    (wrong == 0).then_some(value)
+    let parts = [
+        eight_digits([a, b, c, d, e, f, g, h])?,
+        eight_digits([i, j, k, l, m, n, o, p])?,
+        eight_digits([q, r, s, t, u, v, w, x])?,
+        eight_digits(last)?,
+    ];
+    Some(parts.into_iter().fold(0, |value, part| value << 32 | u128::from(part)))
 }
 
-/// A byte that is no digit.
-const NO_DIGIT: u8 = 0x80;
-
-/// The value of each digit. Upper case would be another spelling of the same number, but another
-/// text.
-const DIGITS: [u8; 256] = {
-    let mut digits = [NO_DIGIT; 256];
-    let mut digit = 0;
-    while digit < 16 {
-        digits[b"0123456789abcdef"[digit] as usize] = digit as u8;
-        digit += 1;
+/// The number that these hexadecimal digits spell. Upper case would be another spelling of the same
+/// number, but another text.
+fn eight_digits(digits: [u8; 8]) -> Option<u32> {
+    const ONES: u64 = u64::MAX / 255;
+    let text = u64::from_be_bytes(digits);
+    // Of a letter, bit 6 is set, and the lower bits count from 1.
+    let letters = text >> 6 & ONES;
+    let values = (text & (ONES * 0x0f)) + letters * 9;
+    // Spelled again it must be the same, and no value may be too large for a digit.
+    let above_nine = (values & (ONES * 0x0f)) + ONES * 6;
+    let spelled = values + ONES * u64::from(b'0') + (above_nine >> 4 & ONES) * 39;
+    if spelled != text || values & (ONES * 0xf0) != 0 {
+        return None;
     }
-    digits
-};
+    let pairs = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
+    let quads = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    u32::try_from((quads | quads >> 16) & 0xffff_ffff).ok()
+}
 
 /// A quick hash for keys that are nearly random already.
 #[derive(Debug, Default)]

@@ -279,6 +279,21 @@ fn background_agents_keep_stdin_open_and_idle_closes_the_case() {
     assert!(link.may_close());
 }
 
+/// Some agents introduce themselves at the start, or twice in a turn.
+#[test]
+fn an_introduction_without_a_turn_of_its_own_is_not_waited_for() {
+    let mut link = HostLink::new();
+    link.handle_line(&init());
+    assert!(link.may_close(), "nobody has asked for anything");
+    link.prompt(&Prompt::text("hi").uuid("u1"));
+    sent(&mut link);
+    link.handle_line(&init());
+    link.handle_line(&init());
+    assert!(!link.may_close());
+    link.handle_line(&result(&["u1"]));
+    assert!(link.may_close());
+}
+
 #[test]
 fn merged_prompts_are_settled_by_one_result() {
     let mut link = HostLink::new();

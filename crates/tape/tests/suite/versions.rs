@@ -6,50 +6,11 @@ use std::path::Path;
 
 use duologue_tape::Reader;
 use duologue_tape::diff::shape::{self, Shapes};
-use duologue_tape::diff::{Difference, Summary, compare};
-use duologue_testkit::root;
-use serde::Deserialize;
+use duologue_tape::diff::{Summary, compare};
+use duologue_testkit::{Named, Reasons, root};
 
 const NEWEST: &str = "2.1.325";
 const OLDER: [&str; 2] = ["2.0.77", "1.0.128"];
-
-#[derive(Deserialize)]
-struct Reasons {
-    difference: Vec<Reason>,
-}
-
-#[derive(Deserialize)]
-struct Reason {
-    reason: String,
-    what: Vec<String>,
-    scenarios: Option<Vec<String>>,
-    versions: Option<Vec<String>>,
-}
-
-impl Reason {
-    /// Which of its names this difference has.
-    fn names(&self, version: &str, scenario: &str, difference: &Difference) -> Option<&String> {
-        let of = |list: &Option<Vec<String>>, matches: &dyn Fn(&str) -> bool| {
-            list.as_ref().is_none_or(|list| list.iter().any(|item| matches(item)))
-        };
-        if !of(&self.versions, &|known| known == version)
-            || !of(&self.scenarios, &|known| scenario.starts_with(known))
-        {
-            return None;
-        }
-        let kind = difference.kind.name();
-        let field = difference.field.as_deref().map(|field| format!(" {field}"));
-        let rest = format!("{}{}", difference.event, field.unwrap_or_default());
-        self.what.iter().find(|what| {
-            let (wanted, form) = what.split_once(' ').unwrap();
-            let form_fits = match form.strip_suffix('*') {
-                Some(start) => rest.starts_with(start),
-                None => rest == form,
-            };
-            (wanted == "*" || wanted == kind) && form_fits
-        })
-    }
-}
 
 fn summary(path: &Path) -> Summary {
     Summary::read(&mut Reader::new(File::open(path).unwrap())).unwrap()
@@ -58,8 +19,7 @@ fn summary(path: &Path) -> Summary {
 #[test]
 fn every_difference_between_versions_has_its_reason() {
     let recordings = root().join("recordings");
-    let text = fs::read_to_string(recordings.join("differences.toml")).unwrap();
-    let reasons: Reasons = toml::from_str(&text).unwrap();
+    let reasons = Reasons::read(&recordings.join("differences.toml")).unwrap();
     let mut needed = BTreeSet::new();
     let mut unnamed = Vec::new();
     let mut compared = 0;
@@ -73,10 +33,15 @@ fn every_difference_between_versions_has_its_reason() {
             }
             compared += 1;
             for difference in compare(&summary(&new), &summary(&old)) {
-                let found =
-                    reasons.difference.iter().enumerate().find_map(|(at, reason)| {
-                        Some((at, reason.names(version, name, &difference)?))
-                    });
+                let found = reasons.find(Named {
+                    version,
+                    scenario: name,
+                    kind: difference.kind.name(),
+                    event: &difference.event,
+                    field: difference.field.as_deref(),
+                    a: &difference.a,
+                    b: &difference.b,
+                });
                 match found {
                     Some(found) => drop(needed.insert(found)),
                     None => unnamed.push(format!("{version} {name}: {difference}")),
@@ -86,10 +51,8 @@ fn every_difference_between_versions_has_its_reason() {
     }
     assert!(compared > 120, "only {compared} were compared");
     assert!(unnamed.is_empty(), "{} without a reason:\n{}", unnamed.len(), unnamed.join("\n"));
-    for (at, reason) in reasons.difference.iter().enumerate() {
-        let used = needed.iter().any(|(other, _)| *other == at);
-        assert!(used, "nothing needs this reason any more: {}", reason.reason);
-    }
+    let unneeded = reasons.unneeded(|name| needed.contains(&name));
+    assert!(unneeded.is_empty(), "nothing needs these any more:\n{}", unneeded.join("\n"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crossterm::event::{
     KeyModifiers,
 };
 use crossterm::{execute, terminal};
+use etcetera::BaseStrategy as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor, ExternalPrinter as _};
@@ -183,7 +184,8 @@ fn remember(editor: &mut Editor<Typing, FileHistory>, history: Option<&PathBuf>,
 
 /// The history, in a folder that only its owner may look into.
 fn history_file() -> Option<PathBuf> {
-    let folder = dirs::data_dir()?.join("duologue");
+    let folder =
+        etcetera::base_strategy::choose_native_strategy().ok()?.data_dir().join("duologue");
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

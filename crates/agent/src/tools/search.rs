@@ -1,0 +1,90 @@
+//! `ToolSearch`: finds tools by name.
+
+use duologue_protocol::{RawJson, RawObject};
+use serde_json::{Value, json};
+
+use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+
+/// How many tools are found at most if the model does not say.
+const MOST: usize = 5;
+
+/// Finds tools. Newer versions of the CLI tell the model most tools by name only, and it has to look for
+/// them first. Here all tools are told from the start: whoever looks for one is answered all the same.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ToolSearchTool;
+
+impl ToolSearchTool {
+    /// Its name.
+    pub const NAME: &str = "ToolSearch";
+
+    /// Looks among tools, each with its name and what it does. `select:` is followed by names, anything else
+    /// are words that must all be there.
+    pub fn search(input: &RawObject, tools: &[(String, String)]) -> ToolOutput {
+        let text = |name: &str| input.get(name).and_then(|value| value.as_str());
+        let query = text("query").map(|query| query.as_str().to_owned()).unwrap_or_default();
+        let most = input.get("max_results").and_then(|most| most.to::<usize>().ok());
+        let found: Vec<&str> = match query.strip_prefix("select:") {
+            Some(names) => {
+                let known = |name: &&str| tools.iter().any(|(tool, _)| tool == name);
+                names.split(',').map(str::trim).filter(known).collect()
+            }
+            None => {
+                let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+                let fits = |(name, what): &&(String, String)| {
+                    let all = format!("{name} {what}").to_lowercase();
+                    words.iter().all(|word| all.contains(word.trim_start_matches('+')))
+                };
+                let found = tools.iter().filter(fits).take(most.unwrap_or(MOST));
+                found.map(|(name, _)| name.as_str()).collect()
+            }
+        };
+        let told = json!({ "matches": found, "query": query, "total_deferred_tools": tools.len() });
+        if found.is_empty() {
+            return ToolOutput::text("No matching deferred tools found", told);
+        }
+        let reference =
+            |name: &&str| RawJson::from(json!({ "type": "tool_reference", "tool_name": name }));
+        ToolOutput::blocks(found.iter().map(reference).collect(), told)
+    }
+
+    /// What the model is told: it has the tools already, and an API need not know references.
+    pub fn for_model(told: &RawJson) -> String {
+        let found = told.get("matches").and_then(|found| found.to::<Vec<String>>().ok());
+        match found.unwrap_or_default().as_slice() {
+            [] => "No matching tools found".to_owned(),
+            found => format!("These tools can be called: {}", found.join(", ")),
+        }
+    }
+}
+
+impl Tool for ToolSearchTool {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn description(&self) -> &str {
+        "Finds tools: `select:` and their names, or words that describe them."
+    }
+
+    fn input_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "What to look for" },
+                "max_results": { "type": "number", "description": "How many at most" },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        })
+    }
+
+    fn is_read_only(&self, _: &RawObject) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, input: RawObject, _: &'a ToolContext) -> ToolFuture<'a> {
+        // Which tools there are is known to the agent alone, which asks `search` itself.
+        Box::pin(async move { Self::search(&input, &[]) })
+    }
+}
