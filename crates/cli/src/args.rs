@@ -385,7 +385,8 @@ mod tests {
     fn every_command_has_a_long_help() {
         let args = Args::command();
         // The agent tells of its flags itself.
-        let ours = |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "agent";
+        let ours =
+            |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "agent";
         for command in args.get_subcommands().filter(ours) {
             assert!(command.get_long_about().is_some(), "{}", command.get_name());
         }

@@ -49,6 +49,13 @@ impl Shapes {
         Ok(shapes)
     }
 
+    /// Adds the shapes of another tape.
+    pub fn merge(&mut self, other: Self) {
+        for (kind, fields) in other.0 {
+            self.0.entry(kind).or_default().extend(fields);
+        }
+    }
+
     fn add(&mut self, way: &str, line: &Value) {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let Some(kind) = text(&line["type"]) else { return };

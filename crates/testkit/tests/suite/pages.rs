@@ -80,7 +80,9 @@ fn the_book_holds_every_page() {
 fn programs_of_pages_are_doctests() {
     let crates = fs::read_dir(root().join("crates")).unwrap();
     let sources: String = crates
-        .map(|entry| fs::read_to_string(entry.unwrap().path().join("src/lib.rs")).unwrap_or_default())
+        .map(|entry| {
+            fs::read_to_string(entry.unwrap().path().join("src/lib.rs")).unwrap_or_default()
+        })
         .collect();
     for page in pages("docs") {
         let name = page.file_name().unwrap().to_str().unwrap();
