@@ -97,7 +97,7 @@ fn run(page: &str) {
         let code = output.status.code();
         let ran = code.is_some_and(|code| code != 2 && code < 125);
         assert!(ran, "{page}:{line}: {command}\nended with {code:?}:\n{printed}");
-        let lines: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        let lines: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
         assert!(
             prints.is_empty() || all_alike(&prints, &lines),
             "{page}:{line}: {command}\nprints:\n{printed}"
