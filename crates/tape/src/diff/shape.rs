@@ -20,6 +20,8 @@ const OPAQUE: &[&str] = &[
     "params",
     "result",
     "modelUsage",
+    "model_usage",
+    "model_usage_since_last_result",
     "structured_output",
     "env",
     "answers",
