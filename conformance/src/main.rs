@@ -6,6 +6,7 @@
 
 mod case;
 mod differences;
+mod drift;
 mod host;
 mod matrix;
 mod offline;
@@ -25,6 +26,7 @@ use tokio::task::JoinSet;
 
 use case::{Case, Trouble};
 use differences::{Differences, Said};
+use drift::Drift;
 use matrix::{Cell, Matrix};
 use peers::Peer;
 use stage::Stage;
@@ -37,7 +39,10 @@ const GONE: Duration = Duration::from_secs(5);
 
 /// Tests this project against the real Claude Code, and its agent beside it.
 #[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    command: Option<Job>,
     /// Only these: `agent` is the embedded agent, all others are versions of Claude Code. Any published
     /// one will do. With `agent` and 2.1.325, what both say is compared.
     #[arg(long = "peer", value_name = "PEER")]
@@ -59,8 +64,19 @@ struct Args {
     list: bool,
 }
 
+/// What else can be done.
+#[derive(Debug, clap::Subcommand)]
+enum Job {
+    Drift(Drift),
+}
+
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = Args::parse();
+    let done = match &args.command {
+        Some(Job::Drift(drift)) => drift::run(drift),
+        None => run(&args),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

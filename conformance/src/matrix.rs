@@ -62,7 +62,7 @@ impl Matrix {
         self.columns.sort_by_key(|column| place(columns, column));
     }
 
-    fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
+    pub(crate) fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
         self.cells.get(&(row.to_owned(), column.to_owned()))
     }
 

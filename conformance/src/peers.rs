@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use duologue::launch::CliVersion;
 use serde_json::Value;
 
+use crate::offline;
+
 /// All peers: the versions that decide, newest first, and the embedded agent.
 pub(crate) const NAMES: &[&str] = &[NEWEST, "2.1.197", "2.1.52", "2.0.77", AGENT];
 
@@ -29,6 +31,32 @@ pub(crate) struct Peer {
     /// The version that it is, or that it is like.
     pub(crate) version: CliVersion,
     pub(crate) program: PathBuf,
+}
+
+impl Peer {
+    /// The program that the embedded agent is part of.
+    pub(crate) fn duologue(&self) -> PathBuf {
+        // It lies beside the folder with its `claude`.
+        let folder = self.program.parent().unwrap_or(&self.program);
+        folder.with_file_name(format!("duologue{}", std::env::consts::EXE_SUFFIX))
+    }
+}
+
+/// The newest published version. The registry is asked where there is a network, and what it said is
+/// remembered for where there is none.
+pub(crate) fn newest(cache: &Path) -> Result<String> {
+    let note = cache.join("newest");
+    if offline::inside().is_some() {
+        return std::fs::read_to_string(&note).with_context(|| note.display().to_string());
+    }
+    let mut npm = Command::new("npm");
+    let output = npm.args(["view", PACKAGE, "version"]).stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("cannot run {npm:?}"))?;
+    ensure!(output.status.success(), "{npm:?} failed: {}", output.status);
+    let version = String::from_utf8(output.stdout)?.trim().to_owned();
+    std::fs::create_dir_all(cache)?;
+    std::fs::write(&note, &version)?;
+    Ok(version)
 }
 
 /// Finds a peer by its name, and sees that it is there.

@@ -22,7 +22,7 @@
 //! }
 //! ```
 //!
-//! - [`serve`], [`serve_stdio`]: over any pipe, or stdin and stdout.
+//! - [`serve`], [`serve_stdio`], [`in_process`]: over any pipe, stdin and stdout, or within a test.
 //! - [`Turn`], [`Subagent`]: what an agent says, by its [`Voice`]; [`Session`]: the rest of the wire.
 //! - [`Options`], [`Dialect`], [`Fault`]: how it is said, in old forms too, and what goes wrong on purpose.
 //! - [`tools`]: Bash, Read, Write, Edit, Glob, Grep…, really executed.
@@ -57,7 +57,7 @@ pub use agent::{Agent, Answer, ApiFailure, RequestHandler, TurnError, TurnResult
 pub use fault::{Fault, UnknownFault};
 pub use hooks::HookRun;
 pub use options::{Dialect, Info, Options, VERSION};
-pub use serve::{Exit, serve, serve_stdio};
+pub use serve::{Exit, in_process, serve, serve_stdio};
 pub use session::{AskError, Kept, Session};
 pub use subagent::{Subagent, Task};
 pub use turn::Turn;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use duologue_protocol::system::System;
 use duologue_protocol::{Frame, LineDecoder};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::{
+    AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf,
+};
 
 use crate::agent::{Agent, RequestHandler, TurnError};
 use crate::core::{Begun, Core};
@@ -54,6 +56,41 @@ where
 {
     let core = Core::new(options);
     serve_on(&mut agent, &core, reader, writer).await
+}
+
+/// Serves an agent in a task of this program, and gives a host its two ends of the pipe: for tests.
+///
+/// ```
+/// use duologue_agent::{Agent, Options, Turn, TurnResult, in_process};
+/// use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+///
+/// struct Parrot;
+/// impl Agent for Parrot {
+///     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+///         turn.say(turn.text()).await
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let (reader, mut writer) = in_process(Parrot, Options::new());
+/// writer.write_all(br#"{"type":"user","message":{"role":"user","content":"Hi"}}"#).await?;
+/// writer.write_all(b"\n").await?;
+/// let first = BufReader::new(reader).lines().next_line().await?;
+/// assert!(first.is_some_and(|line| line.contains(r#""subtype":"init""#)));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Panics
+/// Outside of a tokio runtime.
+pub fn in_process<A: Agent + 'static>(
+    agent: A,
+    options: Options,
+) -> (ReadHalf<DuplexStream>, WriteHalf<DuplexStream>) {
+    let (ours, theirs) = tokio::io::duplex(CHUNK);
+    let (reader, writer) = tokio::io::split(ours);
+    tokio::spawn(serve(agent, reader, writer, options));
+    tokio::io::split(theirs)
 }
 
 /// Serves an agent on stdin and stdout, with the options that the host gave on the command line. `-v`

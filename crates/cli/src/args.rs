@@ -12,23 +12,31 @@ use crate::session_args::SessionArgs;
 
 pub(crate) use tapes::*;
 
-/// Hold, see, check and describe the conversation that Claude Code holds over stdin and stdout.
+/// Talk to Claude Code from the shell, and see, test, record and replay what programs say to it.
 ///
-/// That conversation ("the wire") is one JSON object per line, called stream-json. A tape is a
-/// recording of it, both directions.
+/// Programs talk to Claude Code over its stdin and stdout, one JSON object per line (stream-json,
+/// "the wire"). A host is the program that asks, the agent is what answers: claude, or this program.
+/// A tape is a recording of both.
 #[derive(Debug, Parser)]
 #[command(name = "duologue", version, help_expected = true, arg_required_else_help = true)]
+#[command(after_help = START)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+/// Where to begin.
+const START: &str = "\
+To begin with:
+  duologue run \"what does this project do?\"    ask once; without claude, the embedded agent answers
+  duologue chat                                  talk
+  duologue doctor                                when something does not work
+  duologue COMMAND --help                        more about a command, and its exit codes";
+
 // Attributes, since a doc comment here would take the place of the long help there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    #[command(
-        about = "One prompt and what comes of it: text on stdout, what the agent does on stderr"
-    )]
+    #[command(about = "Ask once: the answer on stdout, what the agent does on stderr")]
     Run(Box<Run>),
     #[command(about = "Talk to an agent in the terminal")]
     Chat(Box<Chat>),
@@ -38,38 +46,36 @@ pub(crate) enum Command {
         disable_version_flag = true
     )]
     Agent(Agent),
-    #[command(about = "Be the model: a scripted Messages API")]
+    #[command(about = "Be the model: a scripted Messages API, for the real claude")]
     Model(Model),
     #[command(about = "Is Claude Code there, does it answer, and what is to be mended?")]
     Doctor(Doctor),
-    #[command(
-        about = "Is every line understood? Counts, unknown types and fields, malformed lines, broken rules"
-    )]
+    #[command(about = "Is every line understood? What is unknown, malformed, against the rules")]
     Check(Check),
     #[command(
         about = "What happened? A timeline of a conversation, for people, programs or a browser"
     )]
     Inspect(Inspect),
-    #[command(about = "Print the JSON Schema of the wire")]
+    #[command(about = "Print the JSON Schema of the lines on the wire")]
     Schema(Schema),
-    /// Run an agent unchanged, and write a tape of all it hears and says
+    #[command(about = "Run an agent unchanged, and write a tape of all it hears and says")]
     Record(Record),
-    /// Be the agent on a tape, for any host; or its host, for any agent
+    #[command(about = "Be the agent on a tape, for any host; or its host, for any agent")]
     Replay(Replay),
-    /// Compare two tapes by meaning, or by shape
+    #[command(about = "Compare two tapes by meaning, or by shape")]
     Diff(Diff),
-    /// Make a tape that can be shared: without keys, names and addresses
+    #[command(about = "Make a tape that can be shared: without keys, names and addresses")]
     Redact(Redact),
-    /// Print the completions for a shell
+    #[command(about = "Print the completions for a shell")]
     Completions(Completions),
-    /// Write the manual pages, one for each command
+    #[command(about = "Write the manual pages, one for each command")]
     Man(Man),
     /// Start a program that dies with us; what `record` does
     #[command(hide = true)]
     Start(Start),
 }
 
-/// One prompt and what comes of it.
+/// Ask once.
 ///
 /// The answer goes to stdout as it is written; tool calls, warnings and the bill go to stderr. Nobody
 /// is asked anything: what needs permission is denied, unless --allowed-tools, --permission-mode or
@@ -163,6 +169,8 @@ pub(crate) struct Agent {
 }
 
 /// Be the model: what a scenario says, as a Messages API.
+///
+/// The real claude asks it as it asks the real one, without a network, a key or a bill.
 #[derive(Debug, Parser)]
 pub(crate) struct Model {
     #[command(subcommand)]
@@ -298,16 +306,13 @@ pub(crate) struct Inspect {
 /// Talk to an agent in the terminal.
 ///
 /// What it may do is asked with menus: once, from now on, or no, with a reason. Ctrl-C interrupts a
-/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt, and
-/// what nobody can be asked for is refused.
+/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt,
+/// and what nobody can be asked for is refused.
 ///
 /// Exit codes: 0, or 1 if the agent failed or, without a terminal, a turn did.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Chat {
-    #[command(flatten)]
-    pub(crate) session: SessionArgs,
-
     /// The first thing to say
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
@@ -315,9 +320,12 @@ pub(crate) struct Chat {
     /// Show what the model thinks
     #[arg(long)]
     pub(crate) thinking: bool,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
 }
 
-/// Print the JSON Schema of the wire.
+/// Print the JSON Schema of the lines on the wire.
 ///
 /// A line validates if this version understands it. Unknown fields are allowed.
 #[derive(Debug, Parser)]
@@ -371,6 +379,17 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_a_long_help() {
+        let args = Args::command();
+        // The agent tells of its flags itself.
+        let ours =
+            |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "agent";
+        for command in args.get_subcommands().filter(ours) {
+            assert!(command.get_long_about().is_some(), "{}", command.get_name());
+        }
     }
 
     #[test]

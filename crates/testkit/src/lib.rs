@@ -14,6 +14,12 @@ struct Readme;
 
 // So do those of the pages.
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/drive-claude-code.md")]
+struct DriveClaudeCode;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/see-the-wire.md")]
+struct SeeTheWire;
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/test-offline.md")]
 struct TestOffline;
 #[cfg(doctest)]

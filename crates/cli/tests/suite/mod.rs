@@ -11,6 +11,8 @@ mod diff;
 mod doctor;
 mod inspect;
 #[cfg(unix)]
+mod pages;
+#[cfg(unix)]
 mod play;
 #[cfg(unix)]
 mod record;

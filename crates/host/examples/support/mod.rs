@@ -2,7 +2,7 @@
 
 use duologue::{Error, Session, SessionBuilder, find};
 use duologue_agent::embedded::{Embedded, Setup};
-use duologue_agent::serve;
+use duologue_agent::in_process;
 use duologue_model::OfflineModel;
 
 /// Starts the session. `EMBEDDED=1` takes the embedded agent even where Claude Code is.
@@ -16,10 +16,7 @@ pub(crate) async fn start(builder: SessionBuilder) -> Result<Session, Error> {
             return Err(Error::Runtime(std::sync::Arc::new(std::io::Error::other(error))));
         }
     };
-    let (host, other) = tokio::io::duplex(64 * 1024);
-    let (reader, writer) = tokio::io::split(other);
     let options = agent.options().partial(true);
-    tokio::spawn(serve(agent, reader, writer, options));
-    let (reader, writer) = tokio::io::split(host);
+    let (reader, writer) = in_process(agent, options);
     builder.connect(reader, writer).await
 }

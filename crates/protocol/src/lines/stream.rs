@@ -34,6 +34,8 @@ record! {
         resume_reason: Box<Text>,
         /// How many text deltas were joined in this one.
         text_runs_joined: Box<RawJson>,
+        /// A list, on `message_start`; only an empty one was seen.
+        owed_rows: Box<RawJson>,
     }
 }
 

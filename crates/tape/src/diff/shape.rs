@@ -20,6 +20,8 @@ const OPAQUE: &[&str] = &[
     "params",
     "result",
     "modelUsage",
+    "model_usage",
+    "model_usage_since_last_result",
     "structured_output",
     "env",
     "answers",
@@ -47,6 +49,13 @@ impl Shapes {
             }
         }
         Ok(shapes)
+    }
+
+    /// Adds the shapes of another tape.
+    pub fn merge(&mut self, other: Self) {
+        for (kind, fields) in other.0 {
+            self.0.entry(kind).or_default().extend(fields);
+        }
     }
 
     fn add(&mut self, way: &str, line: &Value) {

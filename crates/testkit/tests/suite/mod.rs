@@ -6,6 +6,7 @@ mod faults_dying;
 mod faults_pipes;
 #[cfg(unix)]
 mod host;
+mod pages;
 #[cfg(unix)]
 mod pains_asks;
 #[cfg(unix)]

@@ -1,0 +1,198 @@
+//! Drift: what another version of Claude Code says and does otherwise than the one that this tree knows best.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use duologue_tape::Reader;
+use duologue_tape::diff::compare;
+use duologue_tape::diff::shape::{self, Shapes};
+use owo_colors::OwoColorize as _;
+use serde_json::Value;
+
+use crate::case::Case;
+use crate::matrix::{Cell, Matrix};
+use crate::peers::{self, AGENT, NEWEST, Peer};
+use crate::{Heard, host, offline, play};
+
+/// How many differences of one kind are shown.
+const SHOWN: usize = 100;
+
+/// How much of a value is shown.
+const WIDTH: usize = 80;
+
+/// Plays all cases with a version of Claude Code, and reports what is new in it.
+///
+/// Exit codes: 0 if nothing is new, 1 if something is, 2 if that could not be found out.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Drift {
+    /// Any published version; the newest if it is not given.
+    version: Option<String>,
+    /// Only cases whose name contains this.
+    #[arg(long, value_name = "CASE")]
+    only: Option<String>,
+    /// How many cases run at once.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Keep what was said as tapes, in DIR/CASE/VERSION.
+    #[arg(long, value_name = "DIR")]
+    tapes: Option<PathBuf>,
+}
+
+/// Reports what is new. True if nothing is.
+pub(crate) fn run(args: &Drift) -> Result<bool> {
+    let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name.contains(only));
+    let cases: Vec<Case> = host::CASES.iter().filter(wanted).copied().collect();
+    ensure!(!cases.is_empty(), "there is no such case: --list tells which there are");
+    let cache = peers::cache()?;
+    let version = match &args.version {
+        Some(version) => version.clone(),
+        None => peers::newest(&cache)?,
+    };
+    // Our own program is needed as well: it says what is understood.
+    let names = BTreeSet::from([NEWEST, version.as_str(), AGENT]);
+    let all: Vec<Peer> =
+        names.into_iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
+    match offline::inside() {
+        None => return offline::enter(&cache, &all).map(|()| false),
+        Some(true) => {}
+        Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
+    }
+    let temporary = tempfile::tempdir()?;
+    let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
+    let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
+    let (ours, real): (Vec<Peer>, Vec<Peer>) = all.into_iter().partition(|peer| peer.name == AGENT);
+    let (matrix, heard) = runtime.block_on(play(&cases, &real, args.jobs.max(1), tapes));
+
+    let duologue = ours.first().context("our program is missing")?.duologue();
+    let found = [
+        section("What this tree does not know", unknown(&duologue, tapes, &cases, &version)?),
+        section(
+            &format!("Types and fields that {NEWEST} did not show in the same cases"),
+            shapes(tapes, &cases, &version)?,
+        ),
+        section("Cases that come out otherwise", verdicts(&matrix, &cases, &version)),
+    ];
+    // What happens beside each other comes in any order, so that this alone means nothing.
+    section("What happened otherwise; some of it by luck", events(&heard, &cases, &version));
+    Ok(found.iter().all(|found| !found))
+}
+
+/// Shows a part of the report. True if there is anything in it.
+fn section(title: &str, lines: Vec<String>) -> bool {
+    anstream::println!("\n{}", title.bold());
+    if lines.is_empty() {
+        anstream::println!("  nothing");
+    }
+    for line in lines.iter().take(SHOWN) {
+        anstream::println!("  {line}");
+    }
+    if lines.len() > SHOWN {
+        anstream::println!("  and {} more", lines.len() - SHOWN);
+    }
+    !lines.is_empty()
+}
+
+/// The tapes of a version, in all cases.
+fn recorded(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for case in cases {
+        let folder = tapes.join(case.name.replace('/', "-")).join(version);
+        for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            files.push(entry?.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What `duologue check` does not know, each once, with how often it was seen.
+fn unknown(duologue: &Path, tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
+    let mut check = Command::new(duologue);
+    let output = check.args(["check", "--json"]).args(recorded(tapes, cases, version)?).output();
+    let output = output.with_context(|| format!("cannot run {}", duologue.display()))?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(matches!(output.status.code(), Some(0 | 1)), "duologue check failed: {stderr}");
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for file in items(&report["files"]) {
+        for (list, what) in [
+            ("unknown", "type"),
+            ("unknown_fields", "field"),
+            ("unknown_words", "word"),
+            ("malformed", "malformed"),
+        ] {
+            let of_the_agent = items(&file[list]).iter().filter(|at| at["direction"] == "to_host");
+            for at in of_the_agent {
+                let name = [&at["type"], &at["subtype"]].into_iter().filter_map(Value::as_str);
+                let name = name.collect::<Vec<_>>().join("/");
+                let parts = ["name", "tag", "path", "word", "reason"].map(|part| at[part].as_str());
+                let parts: Vec<&str> =
+                    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+                *found.entry(format!("{what} {} of {name}", parts.join(" "))).or_default() +=
+                    at["count"].as_u64().unwrap_or(1);
+            }
+        }
+    }
+    Ok(found.into_iter().map(|(what, times)| format!("{what} ({times} times)")).collect())
+}
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Types and fields that were added.
+fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
+    let read = |version: &str| -> Result<Shapes> {
+        let mut all = Shapes::default();
+        for file in recorded(tapes, cases, version)? {
+            all.merge(Shapes::read(&mut Reader::new(File::open(file)?))?);
+        }
+        Ok(all)
+    };
+    let differences = shape::compare(&read(NEWEST)?, &read(version)?);
+    let types = differences.added_types.iter().map(|kind| format!("type {kind}"));
+    let fields = differences.added_fields.iter().map(|(kind, path)| format!("{path} of {kind}"));
+    Ok(types.chain(fields).collect())
+}
+
+/// Cases that one of the two passes and the other does not.
+fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
+    let differs = |case: &Case| {
+        let known = matrix.cell(case.name, NEWEST).map_or("", Cell::word);
+        let cell = matrix.cell(case.name, version)?;
+        let why = match cell {
+            Cell::Pass => "",
+            Cell::Lacks(why) | Cell::Fail(why) => why,
+        };
+        (cell.word() != known)
+            .then(|| format!("{}: {known} became {}: {why}", case.name, cell.word()))
+    };
+    cases.iter().filter_map(differs).collect()
+}
+
+/// What happened otherwise, by kind, with the first of each.
+fn events(heard: &Heard, cases: &[Case], version: &str) -> Vec<String> {
+    let mut kinds: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for case in cases {
+        let of = |version: &str| heard.get(&(case.name, version.to_owned()));
+        let (Some(known), Some(new)) = (of(NEWEST), of(version)) else { continue };
+        for (known, new) in known.iter().zip(new) {
+            for difference in compare(known, new) {
+                let field = difference.field.as_deref().unwrap_or_default();
+                let kind = format!("{} {} {field}", difference.kind.name(), difference.event);
+                let (times, _) = kinds.entry(kind.trim_end().to_owned()).or_insert_with(|| {
+                    let first: String = difference.to_string().chars().take(WIDTH).collect();
+                    (0, format!("{}: {first}", case.name))
+                });
+                *times += 1;
+            }
+        }
+    }
+    let line = |(kind, (times, first)): (String, (usize, String))| {
+        format!("{kind} ({times} times), first in {}", first.replace('\n', " "))
+    };
+    kinds.into_iter().map(line).collect()
+}

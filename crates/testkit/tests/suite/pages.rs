@@ -1,0 +1,94 @@
+//! The pages for people: their links lead somewhere, the book holds them all, their programs compile.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use duologue_testkit::root;
+
+/// A folder's pages, by name.
+fn pages(folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect();
+    pages.sort();
+    assert!(!pages.is_empty(), "no page in {folder}");
+    pages
+}
+
+/// The lines of a page outside of code.
+fn prose(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let mut in_code = false;
+    let outside = |line: &&str| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        !fence && !in_code
+    };
+    text.lines().filter(outside).map(str::to_owned).collect()
+}
+
+/// What a page links to.
+fn links(page: &Path) -> Vec<String> {
+    let lines = prose(page);
+    let after = lines.iter().flat_map(|line| line.split("](").skip(1));
+    after.filter_map(|rest| rest.split_once(')')).map(|(link, _)| link.to_owned()).collect()
+}
+
+/// A heading as it stands in a link.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut broken = Vec::new();
+    for page in [pages("."), pages("docs")].concat() {
+        for link in links(&page) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (path, part) = link.split_once('#').unwrap_or((&link, ""));
+            let target =
+                if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            let is_there = target.exists()
+                && (part.is_empty()
+                    || prose(&target)
+                        .iter()
+                        .filter(|line| line.starts_with('#'))
+                        .any(|line| anchor(line.trim_start_matches('#')) == part));
+            if !is_there {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "these links lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn the_book_holds_every_page() {
+    let summary = root().join("docs/SUMMARY.md");
+    let linked = links(&summary);
+    for page in pages("docs") {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        let held = page == summary || linked.iter().any(|link| link == name);
+        assert!(held, "docs/SUMMARY.md does not name {name}");
+    }
+}
+
+#[test]
+fn programs_of_pages_are_doctests() {
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    let sources: String = crates
+        .map(|entry| {
+            fs::read_to_string(entry.unwrap().path().join("src/lib.rs")).unwrap_or_default()
+        })
+        .collect();
+    for page in pages("docs") {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        if fs::read_to_string(&page).unwrap().contains("```rust") {
+            let included = format!("include_str!(\"../../../docs/{name}\")");
+            assert!(sources.contains(&included), "nobody compiles the programs of docs/{name}");
+        }
+    }
+}
