@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
-use duologue_tape::Reader;
-use duologue_tape::diff::compare;
+use duologue_tape::diff::{Difference, compare};
+use duologue_tape::{ReadError, Reader};
 use duologue_testkit::{Named, Reasons};
 
 use crate::case::Trouble;
@@ -41,6 +41,11 @@ pub(crate) fn said(tapes: &Path, place: &Path) -> Result<Said, Trouble> {
     Ok(said)
 }
 
+/// What is different on the second tape.
+pub(crate) fn between(a: &str, b: &str) -> Result<Vec<Difference>, ReadError> {
+    compare(&mut Reader::new(a.as_bytes()), &mut Reader::new(b.as_bytes()))
+}
+
 /// The list of what may differ, and what of it was needed.
 #[derive(Debug)]
 pub(crate) struct Differences {
@@ -62,8 +67,7 @@ impl Differences {
             unnamed.push(format!("{} conversations became {}", real.len(), ours.len()));
         }
         for (at, (real, ours)) in real.iter().zip(ours).enumerate() {
-            let [mut a, mut b] = [real, ours].map(|tape| Reader::new(tape.as_bytes()));
-            let differences = match compare(&mut a, &mut b) {
+            let differences = match between(real, ours) {
                 Ok(differences) => differences,
                 Err(error) => return Cell::Fail(error.to_string()),
             };
