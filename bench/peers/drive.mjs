@@ -1,5 +1,5 @@
 // The official TypeScript SDK talks to an agent that misbehaves, and tells what came of it.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { query } from "@anthropic-ai/claude-agent-sdk";
 
 const [hazard, patience, sleep] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
@@ -37,11 +37,14 @@ function see(message) {
 }
 
 async function slow() {
-  const flooded = `${process.env.HAZARD_FOLDER}/flooded`;
-  const begin = performance.now();
-  while (!existsSync(flooded) && performance.now() - begin < sleep * 1000) {
+  const [flooded, flooding] = ["flooded", "flooding"].map((file) => `${process.env.HAZARD_FOLDER}/${file}`);
+  let written = 0;
+  let since = performance.now();
+  while (!existsSync(flooded) && performance.now() - since < sleep * 1000) {
     await moment();
     signs += 1;
+    const now = existsSync(flooding) ? statSync(flooding).size : 0;
+    if (now !== written) [written, since] = [now, performance.now()];
   }
   tally.flooded = existsSync(flooded);
 }
@@ -82,13 +85,13 @@ try {
   tally.errors.push(String(error).slice(0, 300));
 }
 report("done");
-if (hazard === "killed") {
+if (hazard.endsWith("killed")) {
   for (;;) {
     await moment();
     signs += 1;
   }
 }
-if (hazard === "dropped") {
+if (hazard.endsWith("dropped")) {
   conversation = undefined;
   await new Promise((resolve) => setTimeout(resolve, 1000));
   process.exit(0);

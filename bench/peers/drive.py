@@ -63,11 +63,15 @@ def see(message):
 
 async def slow():
     global signs
-    flooded = pathlib.Path(os.environ["HAZARD_FOLDER"]) / "flooded"
-    begin = time.monotonic()
-    while not flooded.exists() and time.monotonic() - begin < sleep:
+    folder = pathlib.Path(os.environ["HAZARD_FOLDER"])
+    flooded, flooding = folder / "flooded", folder / "flooding"
+    written, since = 0, time.monotonic()
+    while not flooded.exists() and time.monotonic() - since < sleep:
         await asyncio.sleep(0.05)
         signs += 1
+        now = flooding.stat().st_size if flooding.exists() else 0
+        if now != written:
+            written, since = now, time.monotonic()
     tally["flooded"] = flooded.exists()
 
 
@@ -114,11 +118,11 @@ async def main():
     except Exception as error:
         tally["errors"].append(f"{type(error).__name__}: {error}"[:300])
     report("done")
-    if hazard == "killed":
+    if hazard.endswith("killed"):
         while True:
             await asyncio.sleep(0.05)
             signs += 1
-    if hazard == "dropped":
+    if hazard.endswith("dropped"):
         del client
         await asyncio.sleep(1)
     else:

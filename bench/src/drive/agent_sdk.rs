@@ -12,7 +12,7 @@ use duologue_bench::meter::agent;
 use futures::{FutureExt as _, StreamExt as _};
 
 use crate::tally::Tally;
-use crate::{End, Job, Seen};
+use crate::{Job, Seen};
 
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let mut options = ClaudeAgentOptions::builder().cli_path(agent()?).build();
@@ -46,7 +46,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     })
     .await;
     drop(messages);
-    if job.end(tally).await == End::Close {
+    if job.closes(tally).await {
         client.disconnect().await?;
     }
     Ok(())

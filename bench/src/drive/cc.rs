@@ -15,7 +15,7 @@ use futures::StreamExt as _;
 use serde_json::Value;
 
 use crate::tally::Tally;
-use crate::{End, Job, Seen};
+use crate::{Job, Seen};
 
 struct Yes;
 
@@ -72,7 +72,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     })
     .await;
     drop(messages);
-    if job.end(tally).await == End::Close {
+    if job.closes(tally).await {
         client.disconnect().await?;
     }
     Ok(())

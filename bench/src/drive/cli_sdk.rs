@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use serde_json::json;
 
 use crate::tally::Tally;
-use crate::{End, Job, Seen};
+use crate::{Job, Seen};
 
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let prompt = json!({ "type": "user", "message": { "role": "user", "content": "Go" } });
@@ -54,7 +54,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
             break;
         }
     }
-    if job.end(tally).await == End::Close {
+    if job.closes(tally).await {
         client.close().await?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use duologue_bench::meter::agent;
 use serde_json::json;
 
 use crate::tally::Tally;
-use crate::{End, Job, Seen};
+use crate::{Job, Seen};
 
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let mut builder = ClaudeCliBuilder::new().command(agent()?);
@@ -25,7 +25,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
         Err(error) => Some(Err(error.into())),
     })
     .await;
-    if job.end(tally).await == End::Close {
+    if job.closes(tally).await {
         client.shutdown().await?;
     }
     Ok(())

@@ -12,7 +12,7 @@ mod wrapper;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use duologue_bench::hazard::Hazard;
+use duologue_bench::hazard::{Ending, Hazard};
 
 use tally::Tally;
 
@@ -31,15 +31,6 @@ pub enum Seen {
     Other,
     /// The turn's result.
     Result,
-}
-
-/// How a conversation is ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// As the documentation says.
-    Close,
-    /// It is dropped, and the program lives for a second.
-    Drop,
 }
 
 impl Job {
@@ -66,7 +57,7 @@ impl Job {
             match seen {
                 Ok(Seen::Result) => return,
                 Ok(Seen::Text(_)) if std::mem::take(&mut is_first) => self.sleep(tally).await,
-                Err(_) if tally.errors() >= 20 => return,
+                Err(_) if tally.errors() >= 1_000 => return,
                 _ => {}
             }
         }
@@ -79,17 +70,14 @@ impl Job {
         }
     }
 
-    /// The turn is over: how is the conversation ended? It may be that it never is.
-    pub async fn end(self, tally: &'static Tally) -> End {
+    /// The turn is over. True if the conversation is to be closed; whoever is to be killed waits here.
+    pub async fn closes(self, tally: &'static Tally) -> bool {
         tally.report("done");
-        match self.hazard {
-            Hazard::Killed => {
-                tally.rest();
-                std::future::pending().await
-            }
-            Hazard::Dropped => End::Drop,
-            _ => End::Close,
+        if self.hazard.ending() == Ending::Kill {
+            tally.rest();
+            std::future::pending::<()>().await;
         }
+        self.hazard.ending() == Ending::Close
     }
 }
 
@@ -98,7 +86,9 @@ fn main() -> Result<()> {
     let [peer, hazard] = &args[..] else { bail!("drive PEER HAZARD") };
     let job = Job { hazard: hazard.parse()? };
     let tally = Tally::start();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // As many as a small machine has cores, wherever this runs.
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build()?;
     runtime.block_on(async {
         let run = match peer.as_str() {
             "duologue" => ours::run(job, tally).await,
@@ -113,7 +103,7 @@ fn main() -> Result<()> {
             tally.see(&Err(error));
             tally.report("failed");
         }
-        if job.hazard == Hazard::Dropped {
+        if job.hazard.ending() == Ending::Drop {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         Ok(())

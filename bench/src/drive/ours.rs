@@ -7,7 +7,7 @@ use duologue::{Event, Session};
 use duologue_bench::meter::agent;
 
 use crate::tally::Tally;
-use crate::{End, Job, Seen};
+use crate::{Job, Seen};
 
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let mut builder = Session::builder().program(agent()?);
@@ -30,7 +30,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     })
     .await;
     drop(turn);
-    if job.end(tally).await == End::Close {
+    if job.closes(tally).await {
         session.close().await?;
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use duologue_bench::hazard::{FLOODED, FOLDER, PATIENCE, SLEEP};
+use duologue_bench::hazard::{FLOODED, FLOODING, FOLDER, PATIENCE, SLEEP};
 use serde_json::json;
 
 use crate::Seen;
@@ -79,15 +79,19 @@ impl Tally {
         self.kept.store(count, Ordering::Relaxed);
     }
 
-    /// Sleeps until all is written, or for long enough.
+    /// Sleeps until all is written, or nothing more is.
     pub async fn sleep(&self, mut sleep: impl AsyncFnMut(Duration)) {
-        let file = std::env::var_os(FOLDER).map(|folder| PathBuf::from(folder).join(FLOODED));
-        let begin = Instant::now();
+        let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap_or_default());
+        let (mut written, mut since) = (0, Instant::now());
         let mut flooded = false;
-        while !flooded && begin.elapsed() < SLEEP {
+        while !flooded && since.elapsed() < SLEEP {
             sleep(MOMENT).await;
             self.signs.fetch_add(1, Ordering::Relaxed);
-            flooded = file.as_ref().is_some_and(|file| file.exists());
+            flooded = folder.join(FLOODED).exists();
+            let now = std::fs::metadata(folder.join(FLOODING)).map_or(0, |file| file.len());
+            if now != written {
+                (written, since) = (now, Instant::now());
+            }
         }
         *self.flooded.lock().unwrap_or_else(|e| e.into_inner()) = Some(flooded);
     }

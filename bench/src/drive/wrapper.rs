@@ -6,13 +6,13 @@ use claude_wrapper::Claude;
 use claude_wrapper::duplex::{
     DuplexOptions, DuplexSession, InboundEvent, PermissionDecision, PermissionHandler,
 };
-use duologue_bench::hazard::Hazard;
+use duologue_bench::hazard::Ending;
 use duologue_bench::meter::agent;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::tally::Tally;
-use crate::{End, Job, Seen};
+use crate::{Job, Seen};
 
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let claude = Claude::builder().binary(agent()?).build()?;
@@ -52,7 +52,7 @@ async fn converse(job: Job, tally: &'static Tally, session: DuplexSession) -> Re
         }
         Err(error) => tally.see(&Err(error.into())),
     }
-    if matches!(job.hazard, Hazard::Killed | Hazard::Dropped) && job.end(tally).await == End::Drop {
+    if job.hazard.ending() != Ending::Close && !job.closes(tally).await {
         return Ok(());
     }
     Ok(session.close().await?)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use duologue_bench::hazard::{FLOOD_LINES, HUGE, Hazard, PIECES};
+use duologue_bench::hazard::{Ending, FLOOD_LINES, HUGE, Hazard, PIECES};
 use serde_json::Value;
 
 use crate::run::Run;
@@ -17,24 +17,39 @@ pub struct Cell {
 }
 
 pub fn judge(hazard: Hazard, run: &Run) -> Cell {
-    let text = match hazard {
-        Hazard::Calm
-        | Hazard::Stderr
-        | Hazard::Stray
-        | Hazard::UnknownType
-        | Hazard::UnknownBlock => turn(run, 2),
-        Hazard::Cancelled => turn(run, PIECES + 2),
+    let mut text = match hazard {
         Hazard::Huge => huge(run),
         Hazard::Slow => slow(run),
         Hazard::Asks => asks(run),
         Hazard::NoCallback => no_callback(run),
-        Hazard::Closed | Hazard::Dropped | Hazard::Killed => left(run),
+        _ if hazard.has_offspring() => left(hazard, run),
+        _ => turn(run, texts(hazard)),
     };
-    let mut text = text;
     if run.report.as_ref().is_some_and(|report| report["end"] == "hangs in close") {
         text.push_str("; closing hangs");
     }
     Cell { text, told: told(run) }
+}
+
+/// What stands on the tape of a run that was recorded.
+pub fn tape(hazard: Hazard, run: &Run) -> String {
+    match run.tape {
+        None => "no tape".to_owned(),
+        Some((count, readable)) => {
+            let torn = if readable { "" } else { ", a torn line" };
+            format!("{count} of {} texts{torn}", texts(hazard))
+        }
+    }
+}
+
+/// How many texts the agent says.
+const fn texts(hazard: Hazard) -> u64 {
+    match hazard {
+        Hazard::Huge => 3,
+        Hazard::Slow => FLOOD_LINES + 2,
+        Hazard::Cancelled => PIECES + 2,
+        _ => 2,
+    }
 }
 
 fn number(run: &Run, field: &str) -> u64 {
@@ -91,7 +106,7 @@ fn megabytes(run: &Run) -> u64 {
 }
 
 fn huge(run: &Run) -> String {
-    let text = turn(run, 3);
+    let text = turn(run, texts(Hazard::Huge));
     if text == "ok" && number(run, "longest") != HUGE as u64 {
         return format!("cut to {} bytes", number(run, "longest"));
     }
@@ -99,7 +114,7 @@ fn huge(run: &Run) -> String {
 }
 
 fn slow(run: &Run) -> String {
-    let text = turn(run, FLOOD_LINES + 2);
+    let text = turn(run, texts(Hazard::Slow));
     let agent = if is(run, "flooded") { "not held up" } else { "held up" };
     format!("{text}, {} MB, agent {agent}", megabytes(run))
 }
@@ -128,15 +143,20 @@ fn no_callback(run: &Run) -> String {
             _ => format!("answered {answer}"),
         },
     };
+    // The real CLI asks only if it was told to.
     let asked = run.args.contains("--permission-prompt-tool");
-    if asked { answer } else { format!("{answer} (not asked for)") }
+    if asked { format!("{answer}, and is asked") } else { answer }
 }
 
-fn left(run: &Run) -> String {
+fn left(hazard: Hazard, run: &Run) -> String {
     if !is(run, "result") {
         return turn(run, 2);
     }
     let names = ["**agent**", "**its process**", "one that left its group"];
     let left: Vec<&str> = run.left.iter().filter_map(|at| names.get(*at).copied()).collect();
-    if left.is_empty() { "nothing".to_owned() } else { left.join(", ") }
+    let mut text = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
+    if hazard.is_stuck() && hazard.ending() == Ending::Close {
+        let _ = write!(text, ", after {:.0} s", run.closing.as_secs_f64());
+    }
+    text
 }

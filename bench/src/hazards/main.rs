@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use duologue_bench::hazard::{ALL, Hazard, PATIENCE, SLEEP};
+use duologue_bench::hazard::{ALL, HAZARD, Hazard, PATIENCE, SLEEP};
 use duologue_bench::peers;
 
 use judge::Cell;
@@ -77,8 +77,6 @@ impl Options {
 struct Contender {
     name: String,
     command: Vec<String>,
-    /// The agent it is given.
-    agent: PathBuf,
 }
 
 fn main() -> Result<()> {
@@ -86,13 +84,14 @@ fn main() -> Result<()> {
     let programs = std::env::current_exe()?.parent().context("no directory")?.to_owned();
     build(&programs)?;
     let stage = Stage::new()?;
-    let contenders = contenders(&options, &programs, &stage)?;
+    let agent = programs.join("misbehave");
+    let contenders = contenders(&options, &programs)?;
     let hazards = options.hazards();
     let mut table: Vec<Vec<Cell>> = Vec::new();
     for contender in &contenders {
         let mut cells = Vec::new();
         for hazard in &hazards {
-            let run = stage.run(&contender.command, &contender.agent, *hazard);
+            let run = stage.run(&contender.command, &agent, *hazard);
             let run = run.with_context(|| format!("{}, {}", contender.name, hazard.word()))?;
             let cell = judge::judge(*hazard, &run);
             eprintln!("{}, {}: {}", contender.name, hazard.title(), cell.text);
@@ -101,7 +100,10 @@ fn main() -> Result<()> {
         table.push(cells);
     }
     let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
-    let page = page::page(&names, &hazards, &table)?;
+    let wants_tapes = !options.quick && options.only.as_deref().is_none_or(|only| only == "record");
+    let tapes =
+        if wants_tapes { tapes(&options, &programs, &stage, &hazards)? } else { Vec::new() };
+    let page = page::page(&names, &hazards, &table, &tapes)?;
     if options.is_whole() {
         std::fs::write(&options.output, page)?;
         eprintln!("{} is written", options.output.display());
@@ -133,15 +135,12 @@ fn cargo(programs: &Path, args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn contenders(options: &Options, programs: &Path, stage: &Stage) -> Result<Vec<Contender>> {
-    let agent = programs.join("misbehave");
+fn contenders(options: &Options, programs: &Path) -> Result<Vec<Contender>> {
     let drive = programs.join("drive").display().to_string();
-    let contender =
-        |name: String, command: Vec<String>| Contender { name, command, agent: agent.clone() };
     let mut all = Vec::new();
     for (name, version) in page::CRATES {
         let command = vec![drive.clone(), (*name).to_owned()];
-        all.push(contender(format!("{name} {version}").trim().to_owned(), command));
+        all.push(Contender { name: format!("{name} {version}").trim().to_owned(), command });
     }
     if !options.rust_only {
         let cache = peers::cache()?;
@@ -151,30 +150,52 @@ fn contenders(options: &Options, programs: &Path, stage: &Stage) -> Result<Vec<C
             peers::typescript_script(&cache, "drive.mjs", include_str!("../../peers/drive.mjs"))?;
         for script in [&mut python, &mut node] {
             // They take these after the hazard.
-            script.push("HAZARD".to_owned());
+            script.push(HAZARD.to_owned());
             script.push(PATIENCE.as_secs().to_string());
             script.push(SLEEP.as_secs().to_string());
         }
-        all.push(contender(format!("Python SDK {}", peers::PYTHON), python));
-        all.push(contender(format!("TypeScript SDK {}", peers::TYPESCRIPT), node));
+        let name = format!("Python SDK {}", peers::PYTHON);
+        all.push(Contender { name, command: python });
+        let name = format!("TypeScript SDK {}", peers::TYPESCRIPT);
+        all.push(Contender { name, command: node });
     }
     all.retain(|contender| {
         options.only.as_ref().is_none_or(|only| contender.name.contains(only.as_str()))
     });
-    if !options.quick && options.only.as_deref().is_none_or(|only| only.starts_with("record")) {
-        let duologue = match &options.duologue {
-            Some(path) => std::fs::canonicalize(path)?,
-            None => {
-                let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-                let manifest = root.join("Cargo.toml").display().to_string();
-                cargo(programs, &["--package", "duologue-cli", "--manifest-path", &manifest])?;
-                let profile = programs.file_name().context("no profile")?;
-                std::fs::canonicalize(root.join("target").join(profile).join("duologue"))?
-            }
-        };
-        let command = vec![drive, "duologue".to_owned()];
-        let agent = stage.recorded(&duologue, &agent)?;
-        all.push(Contender { name: page::RECORDED.to_owned(), command, agent });
-    }
     Ok(all)
+}
+
+/// Our host talks to the agent through our recorder: the row, the conversation, what stands on the tape.
+fn tapes(
+    options: &Options,
+    programs: &Path,
+    stage: &Stage,
+    hazards: &[Hazard],
+) -> Result<Vec<[String; 3]>> {
+    let duologue = match &options.duologue {
+        Some(path) => std::fs::canonicalize(path)?,
+        None => {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+            let manifest = root.join("Cargo.toml").display().to_string();
+            cargo(programs, &["--package", "duologue-cli", "--manifest-path", &manifest])?;
+            let profile = programs.file_name().context("no profile")?;
+            std::fs::canonicalize(root.join("target").join(profile).join("duologue"))?
+        }
+    };
+    let command = [programs.join("drive").display().to_string(), "duologue".to_owned()];
+    let agent = programs.join("misbehave");
+    let mut rows: Vec<_> = hazards.iter().map(|hazard| (hazard.title(), *hazard, false)).collect();
+    if options.is_whole() {
+        rows.push(("the disk is full", Hazard::Cancelled, true));
+    }
+    let mut tapes = Vec::new();
+    for (title, hazard, disk_is_full) in rows {
+        let recorder = stage.recorded(&duologue, &agent, disk_is_full)?;
+        let run = stage.run(&command, &recorder, hazard)?;
+        let cell = judge::judge(hazard, &run);
+        let row = [title.to_owned(), cell.text, judge::tape(hazard, &run)];
+        eprintln!("recorded, {}", row.join(": "));
+        tapes.push(row);
+    }
+    Ok(tapes)
 }

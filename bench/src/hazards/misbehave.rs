@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use duologue_bench::hazard::{
-    ASKED, FLOOD_LINES, FLOODED, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
+    ASKED, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
 };
+use rustix::process::{Pid, getpgid};
 use serde_json::{Value, json};
 
 const SESSION: &str = "5f0c7d6e-0000-4000-8000-000000000001";
@@ -40,6 +41,9 @@ fn main() -> Result<()> {
         if agent.hear(&line)? {
             agent.turn()?;
         }
+    }
+    while agent.hazard.is_stuck() {
+        std::thread::park();
     }
     Ok(())
 }
@@ -116,8 +120,11 @@ impl Agent {
             }
             Hazard::Slow => {
                 let text = "y".repeat(1_500);
-                for _ in 0..FLOOD_LINES {
+                for number in 0..FLOOD_LINES {
                     self.text(&text)?;
+                    if number % 200 == 0 {
+                        self.note(FLOODING, "")?;
+                    }
                 }
                 self.note(FLOODED, "all is written")?;
             }
@@ -139,7 +146,7 @@ impl Agent {
                 "brand_new",
             ])?,
             Hazard::NoCallback => self.ask(&["can_use_tool"])?,
-            Hazard::Closed | Hazard::Dropped | Hazard::Killed => {
+            _ => {
                 // One in the agent's group, as a command in the background is, and one that leaves it.
                 for leaves in [false, true] {
                     let mut child = Command::new(if leaves { "setsid" } else { "sleep" });
@@ -148,6 +155,10 @@ impl Agent {
                     }
                     child.arg(FOREVER).stdin(Stdio::null()).stdout(Stdio::null());
                     let child = child.stderr(Stdio::null()).spawn()?;
+                    let pid = Pid::from_child(&child);
+                    while leaves && getpgid(Some(pid))? != pid {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                     self.note("pids", &child.id().to_string())?;
                 }
             }

@@ -18,10 +18,12 @@ pub const CRATES: &[(&str, &str)] = &[
     ("claude-cli-sdk", "0.5.1"),
 ];
 
-/// The name of our host that talks to the agent through our recorder.
-pub const RECORDED: &str = "through `duologue record`";
-
-pub fn page(names: &[&str], hazards: &[Hazard], table: &[Vec<Cell>]) -> Result<String> {
+pub fn page(
+    names: &[&str],
+    hazards: &[Hazard],
+    table: &[Vec<Cell>],
+    tapes: &[[String; 3]],
+) -> Result<String> {
     let mut page = String::from("# Hazards\n\n");
     page.push_str(INTRODUCTION);
     let date = Command::new("date").args(["-u", "+%F"]).output()?.stdout;
@@ -34,6 +36,12 @@ pub fn page(names: &[&str], hazards: &[Hazard], table: &[Vec<Cell>]) -> Result<S
     for (row, hazard) in hazards.iter().enumerate() {
         let cells: Vec<&str> = table.iter().map(|cells| cells[row].text.as_str()).collect();
         writeln!(page, "| {} | {} |", hazard.title(), cells.join(" | "))?;
+    }
+    if !tapes.is_empty() {
+        page.push_str(RECORDER);
+        for row in tapes {
+            writeln!(page, "| {} |", row.join(" | "))?;
+        }
     }
     page.push_str("\n## The rows\n\n");
     for hazard in hazards {
@@ -58,6 +66,15 @@ fn plain(told: &str) -> String {
     let text: String = told.replace('`', "'").replace(&here, "…").chars().take(200).collect();
     text.replace(env!("CARGO_MANIFEST_DIR"), "…")
 }
+
+const RECORDER: &str = "
+## The recorder
+
+Duologue again, with `duologue record` between it and the agent. The memory is that of the host.
+
+| | the conversation | on the tape |
+|---|---|---|
+";
 
 const INTRODUCTION: &str = "What happens to a host when its agent misbehaves: Duologue, the Rust crates that can be driven, and both official
 SDKs, each used as its documentation says, with its defaults. This page is written by

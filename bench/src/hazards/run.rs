@@ -1,6 +1,7 @@
 //! One driver against one hazard, in a folder and a process group of its own.
 
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use duologue_bench::hazard::{FOLDER, FOREVER, HAZARD, Hazard};
+use duologue_bench::hazard::{Ending, FOLDER, FOREVER, HAZARD, Hazard};
 use duologue_bench::meter::AGENT;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
@@ -36,8 +37,10 @@ pub struct Run {
     pub left: Vec<usize>,
     /// The end of what the driver said on stderr.
     pub stderr: String,
-    /// The bytes on the tape, if it was recorded.
-    pub tape: Option<u64>,
+    /// How long the driver lived after the turn.
+    pub closing: Duration,
+    /// The texts that stand on the tape, and whether all of it can be read.
+    pub tape: Option<(u64, bool)>,
 }
 
 /// Where runs take place. It is removed in the end.
@@ -59,11 +62,13 @@ impl Stage {
         Ok(Self { folder })
     }
 
-    /// An agent that is the recorder around this agent.
-    pub fn recorded(&self, duologue: &Path, agent: &Path) -> Result<PathBuf> {
-        let script = self.folder.join("recorded");
+    /// An agent that is the recorder around this agent. Its tape is in the run's folder; if the disk is
+    /// full, no file can be longer than a few lines.
+    pub fn recorded(&self, duologue: &Path, agent: &Path, disk_is_full: bool) -> Result<PathBuf> {
+        let script = self.folder.join(if disk_is_full { "recorded-in-vain" } else { "recorded" });
+        let limit = if disk_is_full { "trap '' XFSZ; ulimit -f 16" } else { ":" };
         let text = format!(
-            "#!/bin/sh\nexec '{}' record --force -o \"${FOLDER}/tape\" -- '{}' \"$@\"\n",
+            "#!/bin/sh\n{limit}\nexec '{}' record --force -o \"${FOLDER}/tape\" -- '{}' \"$@\"\n",
             duologue.display(),
             agent.display(),
         );
@@ -97,7 +102,7 @@ impl Stage {
             .stderr(File::create(folder.join("stderr"))?)
             .process_group(0);
         let mut driver = driver.spawn().with_context(|| program.clone())?;
-        let (status, peak_kb) = watch(&mut driver, &folder, hazard)?;
+        let (status, peak_kb, closing) = watch(&mut driver, &folder, hazard)?;
         let pids: Vec<u32> =
             lines(&folder, "pids").iter().filter_map(|pid| pid.parse().ok()).collect();
         let begin = Instant::now();
@@ -126,28 +131,51 @@ impl Stage {
             args: lines(&folder, "args").join("\n"),
             left,
             stderr,
-            tape: fs::metadata(folder.join("tape")).ok().map(|tape| tape.len()),
+            closing,
+            tape: tape(&folder),
         })
     }
 }
 
-/// Waits until it has ended, or ends it.
-fn watch(driver: &mut Child, folder: &Path, hazard: Hazard) -> Result<(Option<ExitStatus>, u64)> {
+/// Waits until it has ended, or ends it. Also how much memory it took, and how long it lived after the turn.
+fn watch(
+    driver: &mut Child,
+    folder: &Path,
+    hazard: Hazard,
+) -> Result<(Option<ExitStatus>, u64, Duration)> {
     let begin = Instant::now();
     let mut peak = 0;
+    let mut over: Option<Instant> = None;
     loop {
         peak = peak.max(peak_kb(driver.id()));
-        if let Some(status) = driver.try_wait()? {
-            return Ok((Some(status), peak));
+        if over.is_none() && fs::metadata(folder.join("stdout"))?.len() > 0 {
+            over = Some(Instant::now());
         }
-        let is_over = hazard == Hazard::Killed && !lines(folder, "stdout").is_empty();
-        if is_over || begin.elapsed() > LIMIT {
+        let closing = || over.map_or(Duration::ZERO, |over| over.elapsed());
+        if let Some(status) = driver.try_wait()? {
+            return Ok((Some(status), peak, closing()));
+        }
+        let is_killed = hazard.ending() == Ending::Kill && over.is_some();
+        if is_killed || begin.elapsed() > LIMIT {
             driver.kill()?;
             let status = driver.wait()?;
-            return Ok((is_over.then_some(status), peak));
+            return Ok((is_killed.then_some(status), peak, closing()));
         }
         std::thread::sleep(MOMENT);
     }
+}
+
+/// Line by line: a tape can be longer than what one wants to hold.
+fn tape(folder: &Path) -> Option<(u64, bool)> {
+    let (mut texts, mut readable) = (0, true);
+    for line in BufReader::new(File::open(folder.join("tape")).ok()?).lines() {
+        let line: Option<Value> = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+        let said = line.as_ref().filter(|line| line["dir"] == "out").map(|line| &line["line"]);
+        let said = said.and_then(Value::as_str).unwrap_or_default();
+        texts += u64::from(said.contains(r#""type":"text""#));
+        readable &= line.is_some();
+    }
+    Some((texts, readable))
 }
 
 fn lines(folder: &Path, file: &str) -> Vec<String> {
