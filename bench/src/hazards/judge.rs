@@ -152,7 +152,7 @@ fn left(hazard: Hazard, run: &Run) -> String {
     if !is(run, "result") {
         return turn(run, 2);
     }
-    let names = ["**agent**", "**its process**", "one that left its group"];
+    let names = ["**agent**", "**its process**", "a detached one"];
     let left: Vec<&str> = run.left.iter().filter_map(|at| names.get(*at).copied()).collect();
     let mut text = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
     if hazard.is_stuck() && hazard.ending() == Ending::Close {
