@@ -23,6 +23,11 @@ pub fn cache() -> Result<PathBuf> {
 
 /// How to start a consumer of the TypeScript SDK.
 pub fn typescript(cache: &Path) -> Result<Vec<String>> {
+    typescript_script(cache, "consume.mjs", include_str!("../peers/consume.mjs"))
+}
+
+/// How to start this program, which uses the TypeScript SDK.
+pub fn typescript_script(cache: &Path, name: &str, text: &str) -> Result<Vec<String>> {
     let dir = cache.join(format!("typescript-{TYPESCRIPT}"));
     if !dir.join("node_modules/@anthropic-ai/claude-agent-sdk").is_dir() {
         std::fs::create_dir_all(&dir)?;
@@ -33,13 +38,18 @@ pub fn typescript(cache: &Path) -> Result<Vec<String>> {
         run(Command::new("npm").args(flags).arg(package).current_dir(&dir))?;
     }
     // Modules are looked for from where the script is.
-    let script = dir.join("consume.mjs");
-    std::fs::write(&script, include_str!("../peers/consume.mjs"))?;
+    let script = dir.join(name);
+    std::fs::write(&script, text)?;
     Ok(vec!["node".to_owned(), script.display().to_string()])
 }
 
 /// How to start a consumer of the Python SDK.
 pub fn python(cache: &Path) -> Result<Vec<String>> {
+    python_script(cache, "consume.py", include_str!("../peers/consume.py"))
+}
+
+/// How to start this program, which uses the Python SDK.
+pub fn python_script(cache: &Path, name: &str, text: &str) -> Result<Vec<String>> {
     let dir = cache.join(format!("python-{PYTHON}"));
     let python = dir.join("bin/python");
     if !dir.join("installed").is_file() {
@@ -48,8 +58,8 @@ pub fn python(cache: &Path) -> Result<Vec<String>> {
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet", &package]))?;
         std::fs::write(dir.join("installed"), "")?;
     }
-    let script = dir.join("consume.py");
-    std::fs::write(&script, include_str!("../peers/consume.py"))?;
+    let script = dir.join(name);
+    std::fs::write(&script, text)?;
     Ok(vec![python.display().to_string(), script.display().to_string()])
 }
 

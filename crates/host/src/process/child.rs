@@ -24,14 +24,24 @@ pub(super) struct Slot {
     /// What it took so far.
     rung: Rung,
     guarded: Option<Guarded>,
+    /// Who descended from it when it was asked to end by a signal, and had left the group.
+    strays: Strays,
     /// Who waits for the end.
     waiting: Option<Waker>,
 }
 
 impl Slot {
     pub(super) const fn new(child: Child, pid: u32, guarded: Option<Guarded>) -> Self {
-        let (rung, waiting) = (Rung::Unasked, None);
-        Self { child, pid, reaped: false, cleared: false, rung, guarded, waiting }
+        Self {
+            child,
+            pid,
+            reaped: false,
+            cleared: false,
+            rung: Rung::Unasked,
+            guarded,
+            strays: Strays::none(),
+            waiting: None,
+        }
     }
 
     pub(super) const fn rung(&self) -> Rung {
@@ -60,6 +70,8 @@ impl Slot {
     pub(super) fn terminate(&mut self) {
         self.climb(Rung::Term);
         if !self.reaped {
+            // Once it has ended, nobody can tell whose they were.
+            self.strays = Strays::of(self.pid);
             let _ = group::signal_group(self.pid, Signal::Term);
         }
     }
@@ -112,11 +124,13 @@ impl Slot {
         self.reaped
     }
 
-    /// The child has ended: its group does too, and needs no guard any more.
+    /// The child has ended: its group does too, and needs no guard any more. One that had to be signalled
+    /// takes along whoever left the group.
     fn clear(&mut self) {
         if !self.cleared && !self.reaped {
             self.cleared = true;
             let _ = group::signal_group(self.pid, Signal::Kill);
+            self.strays.kill();
         }
         self.guarded = None;
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 /// How long each step of ending an agent may take.
 ///
 /// Its stdin is closed first. Then comes a grace, TERM to the group, another grace, and KILL to the
-/// group. Without a grace for it, TERM is left out.
+/// group. Without a grace for it, TERM is left out. One that has to be signalled takes along its
+/// descendants that have left the group, where `/proc` tells who they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ladder {

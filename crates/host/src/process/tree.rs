@@ -2,7 +2,7 @@
 //!
 //! An agent may start its tools in sessions of their own, so that KILL to its group misses them, and
 //! only it knows to end them. Where `/proc` tells who descends from whom, they are found before the
-//! agent is killed. Afterwards nobody can: an orphan's parent is the first process.
+//! agent is signalled. Afterwards nobody can: an orphan's parent is the first process.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +16,8 @@ const MOST: usize = 10_000;
 pub(super) struct Stat {
     pub(super) lives: bool,
     pub(super) group: u32,
+    /// When it started: a number that is used again has another one.
+    started: u64,
 }
 
 /// `None` if there is no such process, or no `/proc`.
@@ -31,44 +33,57 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     let state = fields.next()?;
     let _parent = fields.next()?;
     let group = fields.next()?.parse().ok()?;
-    Some(Stat { lives: !matches!(state, "Z" | "X"), group })
+    // It is the 22nd, and this was the fifth.
+    let started = fields.nth(16)?.parse().ok()?;
+    Some(Stat { lives: !matches!(state, "Z" | "X"), group, started })
 }
 
 /// The descendants of a leader that are not in its group.
-#[derive(Debug, Default)]
-pub(super) struct Strays {
-    groups: BTreeSet<u32>,
-    others: BTreeSet<u32>,
+#[derive(Debug)]
+pub(super) struct Strays(Vec<Stray>);
+
+#[derive(Debug)]
+struct Stray {
+    pid: u32,
+    started: u64,
+    /// The group it is in, if that is theirs as a whole.
+    group: Option<u32>,
 }
 
 impl Strays {
+    /// Nobody.
+    pub(super) const fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Looks for them.
     pub(super) fn of(leader: u32) -> Self {
         let descendants = descendants(leader);
-        let mut strays = Self::default();
+        let mut strays = Vec::new();
         for &pid in &descendants {
             let Some(stat) = stat(pid) else { continue };
             if stat.group == leader {
                 continue;
             }
-            // A group that one of them leads is theirs as a whole. One that they joined may be
-            // anybody's, even our own.
-            if descendants.contains(&stat.group) {
-                strays.groups.insert(stat.group);
-            } else {
-                strays.others.insert(pid);
-            }
+            // A group that one of them leads is theirs. One that they joined may be anybody's, even
+            // our own.
+            let group = descendants.contains(&stat.group).then_some(stat.group);
+            strays.push(Stray { pid, started: stat.started, group });
         }
-        strays
+        Self(strays)
     }
 
-    /// Kills them.
+    /// Kills those who are still who they were.
     pub(super) fn kill(&self) {
-        for &group in &self.groups {
-            let _ = signal_group(group, Signal::Kill);
-        }
-        for &pid in &self.others {
-            let _ = signal_process(pid, Signal::Kill);
+        for stray in &self.0 {
+            let now = stat(stray.pid);
+            if now.is_none_or(|stat| stat.started != stray.started) {
+                continue;
+            }
+            let _ = match stray.group {
+                Some(group) => signal_group(group, Signal::Kill),
+                None => signal_process(stray.pid, Signal::Kill),
+            };
         }
     }
 }
@@ -97,8 +112,9 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let stat = parse(b"12 (a) S 1 2 (\n) Z 1 34 34 0").unwrap();
-        assert_eq!(stat, Stat { lives: false, group: 34 });
+        let rest = "34 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 567 8 9";
+        let stat = parse(format!("12 (a) S 1 2 (\n) Z 1 34 {rest}").as_bytes()).unwrap();
+        assert_eq!(stat, Stat { lives: false, group: 34, started: 567 });
         assert_eq!(parse(b"12 (cut"), None);
         assert_eq!(parse(b"12 (cut) S"), None);
     }

@@ -98,6 +98,19 @@ async fn grandchildren_with_sessions_of_their_own_end_with_a_leader_that_is_kill
     vanish(&grandchildren).await;
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn grandchildren_with_sessions_of_their_own_end_with_a_leader_that_obeys_term() {
+    let script = "setsid sh -c 'sleep 1000 & echo $$ $!; wait' & wait";
+    let started = start(script);
+    let mut lines = lines(started.stdout);
+    let grandchildren = pids(&mut lines).await;
+    let ladder = Ladder { term_grace: FOREVER, ..SHORT };
+    let report = soon(started.process.end(ladder)).await;
+    assert_eq!((report.signal, report.rung), (Some(15), Rung::Term));
+    vanish(&grandchildren).await;
+}
+
 #[tokio::test]
 async fn a_grandchild_does_not_keep_stdout_open() {
     let mut started = start("sleep 1000 & echo last words");

@@ -1,0 +1,119 @@
+//! What can go wrong with an agent: what `hazards` tries, `misbehave` does and `drive` endures.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// Which hazard: a word, for the agent.
+pub const HAZARD: &str = "HAZARD";
+/// Where the agent notes what happens.
+pub const FOLDER: &str = "HAZARD_FOLDER";
+/// A file in that folder: the flood is written.
+pub const FLOODED: &str = "flooded";
+/// A file in that folder that grows while the flood is written.
+pub const FLOODING: &str = "flooding";
+/// How many lines a flood has, of about 1,850 bytes each.
+pub const FLOOD_LINES: u64 = 100_000;
+/// A slow consumer sleeps until all is written, or until nothing was written for so long.
+pub const SLEEP: Duration = Duration::from_secs(5);
+/// How many lines come in pieces while reads are cancelled.
+pub const PIECES: u64 = 100;
+/// The bytes of the text of a huge line.
+pub const HUGE: usize = 50_000_000;
+/// How long the agent waits for answers.
+pub const ASKED: Duration = Duration::from_secs(8);
+/// Who has seen nothing for so long hangs.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The seconds for which a process of the agent sleeps: it is told by them.
+pub const FOREVER: &str = "86399";
+
+macro_rules! hazards {
+    ($($name:ident $word:literal $title:literal $about:literal)*) => {
+        /// One thing that goes wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Hazard {
+            $(#[doc = $about] $name,)*
+        }
+
+        /// All of them, in the order of the table.
+        pub const ALL: &[Hazard] = &[$(Hazard::$name),*];
+
+        impl Hazard {
+            /// Its word.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$name => $word,)* }
+            }
+
+            /// Its name in the table.
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$name => $title,)* }
+            }
+
+            /// What happens.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$name => $about,)* }
+            }
+        }
+    };
+}
+
+hazards! {
+    Calm "calm" "nothing wrong" "A turn without a fault: two texts and a result. It shows that the drivers work."
+    Stderr "stderr" "stderr flood" "300 KB on stderr at once, in the middle of the turn."
+    Stray "stray" "stray line" "A line on stdout that is no JSON."
+    Huge "huge" "50 MB line" "A text of 50,000,000 bytes in one line."
+    UnknownType "unknown-type" "unknown message type" "A line whose `type` nobody knows."
+    UnknownBlock "unknown-block" "unknown content block" "An assistant message with a content block whose `type` nobody knows."
+    Slow "slow" "slow consumer" "100,000 texts, 185 MB, as fast as the pipe takes them, while the consumer sleeps after the first text: until all is written, or nothing more for 5 s."
+    Cancelled "cancelled" "cancelled reads" "100 lines in three pieces each; each read is given up after 1 ms and tried again."
+    Asks "asks" "requests answered" "`can_use_tool`, `hook_callback`, `mcp_message` (for a server that nobody has), `elicitation` and an unknown subtype, at once. The agent waits for 8 s."
+    NoCallback "no-callback" "no callback set" "`can_use_tool`, to a host without a permission handler. The agent waits for 8 s."
+    Closed "closed" "left after close" "The agent has started one process in its group and one that left it (`setsid`). The host closes as its documentation says; the agent ends when its stdin does."
+    Dropped "dropped" "left after drop" "The same; the host is dropped (or goes out of scope) without being closed, and the program ends a second later."
+    Killed "killed" "left after kill -9" "The same; the program is killed."
+    StuckClosed "stuck-closed" "stuck, left after close" "The same; the agent does not end when its stdin does. (It does on SIGTERM.)"
+    StuckDropped "stuck-dropped" "stuck, left after drop" "The same, dropped."
+    StuckKilled "stuck-killed" "stuck, left after kill -9" "The same, killed."
+}
+
+/// How a conversation is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As the documentation says.
+    Close,
+    /// It is dropped, and the program lives for a second.
+    Drop,
+    /// The program is killed.
+    Kill,
+}
+
+impl Hazard {
+    /// How the conversation is ended.
+    pub const fn ending(self) -> Ending {
+        match self {
+            Self::Dropped | Self::StuckDropped => Ending::Drop,
+            Self::Killed | Self::StuckKilled => Ending::Kill,
+            _ => Ending::Close,
+        }
+    }
+
+    /// Whether the agent starts processes that may be left.
+    pub const fn has_offspring(self) -> bool {
+        matches!(self, Self::Closed | Self::Dropped | Self::Killed) || self.is_stuck()
+    }
+
+    /// Whether the agent lives on when its stdin has ended.
+    pub const fn is_stuck(self) -> bool {
+        matches!(self, Self::StuckClosed | Self::StuckDropped | Self::StuckKilled)
+    }
+}
+
+impl FromStr for Hazard {
+    type Err = anyhow::Error;
+
+    fn from_str(word: &str) -> Result<Self> {
+        let found = ALL.iter().find(|hazard| hazard.word() == word);
+        found.copied().with_context(|| format!("no hazard is called {word}"))
+    }
+}

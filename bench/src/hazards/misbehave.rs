@@ -1,0 +1,258 @@
+//! An agent in which one thing goes wrong. It notes what it does and hears in a folder, so that what a
+//! host did about it can be judged from outside.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use duologue_bench::hazard::{
+    ASKED, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
+};
+use rustix::process::{Pid, getpgid};
+use serde_json::{Value, json};
+
+const SESSION: &str = "5f0c7d6e-0000-4000-8000-000000000001";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "-v" || arg == "--version") {
+        println!("2.1.325 (Claude Code)");
+        return Ok(());
+    }
+    let folder = PathBuf::from(std::env::var_os(FOLDER).context("no folder")?);
+    let hazard = std::env::var(HAZARD)?.parse()?;
+    let (sender, heard) = sync_channel(1024);
+    std::thread::spawn(move || {
+        for line in BufReader::new(std::io::stdin()).lines().map_while(Result::ok) {
+            let Ok(line) = serde_json::from_str(&line) else { continue };
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    let mut agent = Agent { folder, hazard, heard, texts: 0, hook: None };
+    agent.note("pids", &std::process::id().to_string())?;
+    agent.note("args", &args.join(" "))?;
+    while let Ok(line) = agent.heard.recv() {
+        if agent.hear(&line)? {
+            agent.turn()?;
+        }
+    }
+    while agent.hazard.is_stuck() {
+        std::thread::park();
+    }
+    Ok(())
+}
+
+struct Agent {
+    folder: PathBuf,
+    hazard: Hazard,
+    heard: Receiver<Value>,
+    texts: u32,
+    /// The callback that the host has registered, if any.
+    hook: Option<String>,
+}
+
+impl Agent {
+    /// True for a prompt. What the host asks is answered.
+    fn hear(&mut self, line: &Value) -> Result<bool> {
+        if line["type"] == "control_request" {
+            let hooks = line["request"]["hooks"].as_object();
+            let callback =
+                hooks.and_then(|hooks| hooks.values().next()?.get(0)?["hookCallbackIds"].get(0));
+            if let Some(callback) = callback.and_then(Value::as_str) {
+                self.hook = Some(callback.to_owned());
+            }
+            let answer = match line["request"]["subtype"].as_str() {
+                Some("initialize") => json!({
+                    "commands": [], "agents": [], "output_style": "default",
+                    "available_output_styles": ["default"], "models": [], "account": {},
+                    "pid": std::process::id(),
+                }),
+                _ => json!({}),
+            };
+            self.say(&json!({ "type": "control_response", "response": {
+                "subtype": "success", "request_id": line["request_id"], "response": answer,
+            }}))?;
+        }
+        Ok(line["type"] == "user")
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        self.say(&json!({
+            "type": "system", "subtype": "init", "cwd": "/workspace", "session_id": SESSION,
+            "tools": ["Bash", "Read"], "mcp_servers": [], "model": "claude-opus-5-5",
+            "permissionMode": "default", "slash_commands": [], "apiKeySource": "none",
+            "claude_code_version": "2.1.325", "output_style": "default", "agents": [],
+            "skills": [], "plugins": [], "uuid": "5f0c7d6e-0000-4000-8000-000000000002",
+        }))?;
+        self.text("before")?;
+        self.misbehave()?;
+        self.text("after")?;
+        self.say(&json!({
+            "type": "result", "subtype": "success", "is_error": false, "duration_ms": 1,
+            "duration_api_ms": 1, "num_turns": 1, "result": "after", "stop_reason": "end_turn",
+            "session_id": SESSION, "total_cost_usd": 0.01, "usage": usage(), "modelUsage": {},
+            "permission_denials": [], "uuid": "5f0c7d6e-0000-4000-8000-000000000003",
+        }))
+    }
+
+    fn misbehave(&mut self) -> Result<()> {
+        match self.hazard {
+            Hazard::Calm => {}
+            Hazard::Stderr => {
+                let line = format!("{}\n", "x".repeat(99));
+                std::io::stderr().write_all(line.repeat(3_000).as_bytes())?;
+            }
+            Hazard::Stray => write("npm warn deprecated: this line is no JSON\n")?,
+            Hazard::Huge => self.text(&"x".repeat(HUGE))?,
+            Hazard::UnknownType => self.say(&json!({
+                "type": "brand_new", "answer": 42, "session_id": SESSION,
+                "uuid": "5f0c7d6e-0000-4000-8000-000000000004",
+            }))?,
+            Hazard::UnknownBlock => {
+                let line = self.assistant(&json!({ "type": "hologram", "answer": 42 }));
+                self.say(&line)?;
+            }
+            Hazard::Slow => {
+                let text = "y".repeat(1_500);
+                for number in 0..FLOOD_LINES {
+                    self.text(&text)?;
+                    if number % 200 == 0 {
+                        self.note(FLOODING, "")?;
+                    }
+                }
+                self.note(FLOODED, "all is written")?;
+            }
+            Hazard::Cancelled => {
+                for number in 0..PIECES {
+                    let line = self.assistant(&json!({ "type": "text", "text": format!("{number} {}", "z".repeat(2_000)) }));
+                    let line = format!("{line}\n");
+                    for piece in [&line[..200], &line[200..1_000], &line[1_000..]] {
+                        write(piece)?;
+                        std::thread::sleep(Duration::from_millis(3));
+                    }
+                }
+            }
+            Hazard::Asks => self.ask(&[
+                "can_use_tool",
+                "hook_callback",
+                "mcp_message",
+                "elicitation",
+                "brand_new",
+            ])?,
+            Hazard::NoCallback => self.ask(&["can_use_tool"])?,
+            _ => {
+                // One in the agent's group, as a command in the background is, and one that leaves it.
+                for leaves in [false, true] {
+                    let mut child = Command::new(if leaves { "setsid" } else { "sleep" });
+                    if leaves {
+                        child.arg("sleep");
+                    }
+                    child.arg(FOREVER).stdin(Stdio::null()).stdout(Stdio::null());
+                    let child = child.stderr(Stdio::null()).spawn()?;
+                    let pid = Pid::from_child(&child);
+                    while leaves && getpgid(Some(pid))? != pid {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    self.note("pids", &child.id().to_string())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks all of it at once, and notes which answers come in time.
+    fn ask(&mut self, subtypes: &[&str]) -> Result<()> {
+        let hook = self.hook.clone().unwrap_or_else(|| "hook_0".to_owned());
+        let input = json!({ "command": "ls", "description": "Looks around" });
+        for subtype in subtypes {
+            let request = match *subtype {
+                "can_use_tool" => json!({
+                    "subtype": subtype, "tool_name": "Bash", "input": input, "tool_use_id": "toolu_1",
+                    "permission_suggestions": [],
+                }),
+                "hook_callback" => json!({
+                    "subtype": subtype, "callback_id": hook, "tool_use_id": "toolu_1", "input": {
+                        "session_id": SESSION, "transcript_path": "/t", "cwd": "/workspace",
+                        "permission_mode": "default", "hook_event_name": "PreToolUse",
+                        "tool_name": "Bash", "tool_input": input, "tool_use_id": "toolu_1",
+                    },
+                }),
+                "mcp_message" => json!({
+                    "subtype": subtype, "server_name": "nobody",
+                    "message": { "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} },
+                }),
+                "elicitation" => json!({
+                    "subtype": subtype, "mcp_server_name": "db", "message": "which?", "mode": "form",
+                    "requested_schema": { "type": "object", "properties": {} },
+                }),
+                _ => json!({ "subtype": subtype, "answer": 42 }),
+            };
+            self.say(
+                &json!({ "type": "control_request", "request_id": subtype, "request": request }),
+            )?;
+        }
+        let end = Instant::now() + ASKED;
+        let mut open = subtypes.len();
+        while open > 0 {
+            let line = match self.heard.recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            self.hear(&line)?;
+            if line["type"] == "control_response" {
+                open -= 1;
+                self.note("answers", &line["response"].to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Result<()> {
+        let line = self.assistant(&json!({ "type": "text", "text": text }));
+        self.say(&line)
+    }
+
+    fn assistant(&mut self, block: &Value) -> Value {
+        self.texts += 1;
+        json!({
+            "type": "assistant", "message": {
+                "id": format!("msg_{}", self.texts), "type": "message", "role": "assistant",
+                "model": "claude-opus-5-5", "content": [block], "stop_reason": null,
+                "stop_sequence": null, "usage": usage(),
+            },
+            "parent_tool_use_id": null, "session_id": SESSION,
+            "uuid": format!("5f0c7d6e-0000-4000-9000-{:012}", self.texts),
+        })
+    }
+
+    fn say(&self, line: &Value) -> Result<()> {
+        write(&format!("{line}\n"))
+    }
+
+    /// A line in a file of the folder.
+    fn note(&self, file: &str, line: &str) -> Result<()> {
+        let file = OpenOptions::new().create(true).append(true).open(self.folder.join(file));
+        Ok(writeln!(file?, "{line}")?)
+    }
+}
+
+fn usage() -> Value {
+    json!({
+        "input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+    })
+}
+
+fn write(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
