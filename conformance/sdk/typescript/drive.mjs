@@ -53,6 +53,10 @@ const replies = (...says) => ({ replies: says.map((say) => ({ say })) });
 let overHttp = false;
 let servers = [];
 
+// Why the thing that runs expects something else of the real Claude Code: it checks what that is.
+let differences = [];
+const differs = (reason) => differences.push(reason);
+
 async function served(path) {
   const server = spawn(duologue, ["model", "serve", "--scenario", path], { stdio: ["ignore", "pipe", "ignore"] });
   servers.push(server);
@@ -252,8 +256,14 @@ const things = {
     assert.equal(result(await ask("ask me", opts)).result, "Nothing then.");
   },
   async plan() {
+    const asked = [];
+    let shown = { plan: "1. Rest" };
+    if (flags.claude) {
+      differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person");
+      shown = {};
+    }
     const canUseTool = async (name, input) => {
-      assert.deepEqual([name, input.plan], ["ExitPlanMode", "1. Rest"]);
+      asked.push([name, input]);
       return { behavior: "allow", updatedInput: input };
     };
     const scenario = replies([{ tool: "ExitPlanMode", input: { plan: "1. Rest" } }], "Resting.");
@@ -261,6 +271,7 @@ const things = {
     assert.equal(result(messages).result, "Resting.");
     assert.equal(system(messages, "init")[0].permissionMode, "plan");
     assert.ok(system(messages, "status").some((message) => message.permissionMode === "default"));
+    assert.deepEqual(asked, [["ExitPlanMode", shown]]);
   },
   async plan_revised() {
     const canUseTool = async () => ({ behavior: "deny", message: "sleep more" });
@@ -442,7 +453,7 @@ const things = {
     }), /No conversation found/);
   },
   async subagents() {
-    const delegate = { tool: "Agent", input: { description: "Look", prompt: "look", subagent_type: "scout" } };
+    const delegate = { tool: "Agent", input: { description: "Look", prompt: "look", subagent_type: "scout", run_in_background: false } };
     const scenario = {
       agents: { scout: { system: "You look." } },
       replies: [
@@ -463,7 +474,8 @@ const things = {
     assert.equal(system(messages, "task_notification")[0].status, "completed");
   },
   async api_error() {
-    const scenario = { replies: [{ error: { status: 400, message: "bad thing" } }] };
+    // The real one sends it again in other shapes before it gives up.
+    const scenario = { replies: [{ error: { status: 400, message: "bad thing" }, times: "always" }] };
     const end = result(await ask("go", await options("api_error", scenario)));
     assert.ok(end.is_error && end.result.includes("bad thing"));
   },
@@ -565,7 +577,8 @@ const things = {
   // The program of docs/test-offline.md, as it stands there.
   async page() {
     needsOurAgent();
-    const page = readFileSync(resolve(dirname(duologue), "../../docs/test-offline.md"), "utf8");
+    const docs = process.env.DUOLOGUE_DOCS ?? fileURLToPath(new URL("../../../docs", import.meta.url));
+    const page = readFileSync(join(docs, "test-offline.md"), "utf8");
     const [, code] = page.match(/```js\n([^]*?)```/);
     const [, scenario] = page.match(/```toml\n([^]*?)```/);
     const opts = await options("page");
@@ -596,7 +609,7 @@ for (overHttp of flags.claude ? [true] : [false, true]) {
     try {
       const late = new Promise((_, fail) => (timer = setTimeout(() => fail(new Error("it takes too long")), 60000)));
       await Promise.race([hold(), late]);
-      tell(thing, "pass");
+      tell(thing, differences.length > 0 ? "differs" : "pass", differences.join("; "));
     } catch (error) {
       if (error instanceof Cannot) {
         tell(thing, "cannot", error.message);
@@ -606,6 +619,7 @@ for (overHttp of flags.claude ? [true] : [false, true]) {
       }
     }
     clearTimeout(timer);
+    differences = [];
     for (const server of servers.splice(0)) server.kill();
   }
 }
