@@ -10,7 +10,7 @@ use duologue_testkit::{Named, Reasons};
 
 use crate::case::Trouble;
 use crate::matrix::Cell;
-use crate::peers::NEWEST;
+use crate::peers::LIKE;
 
 /// The column of what was compared.
 pub(crate) const COLUMN: &str = "same events";
@@ -62,7 +62,7 @@ impl Differences {
 
     /// Whether both said the same in this case, the real one first.
     pub(crate) fn judge(&mut self, case: &str, real: &Said, ours: &Said) -> Cell {
-        let mut unnamed = Vec::new();
+        let (mut unnamed, mut reasons) = (Vec::new(), BTreeSet::new());
         if real.len() != ours.len() {
             unnamed.push(format!("{} conversations became {}", real.len(), ours.len()));
         }
@@ -73,7 +73,7 @@ impl Differences {
             };
             for difference in differences {
                 let named = Named {
-                    version: NEWEST,
+                    version: LIKE,
                     scenario: case,
                     kind: difference.kind.name(),
                     event: &difference.event,
@@ -82,12 +82,21 @@ impl Differences {
                     b: &difference.b,
                 };
                 match self.reasons.find(named) {
-                    Some(name) => drop(self.needed.insert(name)),
+                    Some(name) => {
+                        self.needed.insert(name);
+                        reasons.insert(name.0);
+                    }
                     None => unnamed.push(format!("conversation {}: {difference}", at + 1)),
                 }
             }
         }
-        if unnamed.is_empty() { Cell::Pass } else { Cell::Fail(unnamed.join("\n  ")) }
+        if !unnamed.is_empty() {
+            return Cell::Fail(unnamed.join("\n  "));
+        }
+        let known = reasons.iter().filter_map(|at| self.reasons.difference.get(*at));
+        let mut reasons: Vec<String> = known.map(|known| known.reason.clone()).collect();
+        reasons.dedup();
+        if reasons.is_empty() { Cell::Pass } else { Cell::Differs(reasons) }
     }
 
     /// Whether every name of the list was needed, once all cases were compared.

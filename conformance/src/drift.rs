@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use duologue_tape::Reader;
 use duologue_tape::diff::shape::{self, Shapes};
 use owo_colors::OwoColorize as _;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::case::Case;
 use crate::differences::between;
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, AGENT, NEWEST, Peer};
+use crate::peers::{self, AGENT, LIKE, Peer};
 use crate::{Heard, host, offline, play};
 
 /// How many differences of one kind are shown.
@@ -49,14 +51,14 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
     let cache = peers::cache()?;
     let version = match &args.version {
         Some(version) => version.clone(),
-        None => peers::newest(&cache)?,
+        None => peers::newest()?,
     };
     // Our own program is needed as well: it says what is understood.
-    let names = BTreeSet::from([NEWEST, version.as_str(), AGENT]);
+    let names = BTreeSet::from([LIKE, version.as_str(), AGENT]);
     let all: Vec<Peer> =
         names.into_iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
     match offline::inside() {
-        None => return offline::enter(&cache, &all).map(|()| false),
+        None => return offline::enter(&cache, &all, Some(&version)).map(|()| false),
         Some(true) => {}
         Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
     }
@@ -64,13 +66,14 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
     let (ours, real): (Vec<Peer>, Vec<Peer>) = all.into_iter().partition(|peer| peer.name == AGENT);
-    let (matrix, heard) = runtime.block_on(play(&cases, &real, args.jobs.max(1), tapes));
+    let places = Arc::new(Semaphore::new(args.jobs.max(1)));
+    let (matrix, heard) = runtime.block_on(play(&cases, &real, &places, tapes));
 
-    let duologue = ours.first().context("our program is missing")?.duologue();
+    let duologue = ours.first().and_then(Peer::duologue).context("our program is missing")?;
     let found = [
         section("What this tree does not know", unknown(&duologue, tapes, &cases, &version)?),
         section(
-            &format!("Types and fields that {NEWEST} did not show in the same cases"),
+            &format!("Types and fields that {LIKE} did not show in the same cases"),
             shapes(tapes, &cases, &version)?,
         ),
         section("Cases that come out otherwise", verdicts(&matrix, &cases, &version)),
@@ -152,7 +155,7 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
         }
         Ok(all)
     };
-    let differences = shape::compare(&read(NEWEST)?, &read(version)?);
+    let differences = shape::compare(&read(LIKE)?, &read(version)?);
     let types = differences.added_types.iter().map(|kind| format!("type {kind}"));
     let fields = differences.added_fields.iter().map(|(kind, path)| format!("{path} of {kind}"));
     Ok(types.chain(fields).collect())
@@ -161,10 +164,11 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
 /// Cases that one of the two passes and the other does not.
 fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
     let differs = |case: &Case| {
-        let known = matrix.cell(case.name, NEWEST).map_or("", Cell::word);
+        let known = matrix.cell(case.name, LIKE).map_or("", Cell::word);
         let cell = matrix.cell(case.name, version)?;
         let why = match cell {
-            Cell::Pass => "",
+            // Only what is compared can differ, and that is told apart.
+            Cell::Pass | Cell::Differs(_) => "",
             Cell::Lacks(why) | Cell::Fail(why) => why,
         };
         (cell.word() != known)
@@ -178,7 +182,7 @@ fn events(heard: &Heard, cases: &[Case], version: &str) -> Vec<String> {
     let mut kinds: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for case in cases {
         let of = |version: &str| heard.get(&(case.name, version.to_owned()));
-        let (Some(known), Some(new)) = (of(NEWEST), of(version)) else { continue };
+        let (Some(known), Some(new)) = (of(LIKE), of(version)) else { continue };
         for (known, new) in known.iter().zip(new) {
             // A tape that cannot be read was told of before.
             for difference in between(known, new).unwrap_or_default() {

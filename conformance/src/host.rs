@@ -27,7 +27,7 @@ pub(crate) const CASES: &[Case] = cases! {
     hooks: allow deny changed_input prompt_context stop_again broken_denies too_late;
     mcp: tool raw rmcp_error list_changed;
     interrupt: streaming idle right_away twice during_tool open_permission by_signal;
-    agents: foreground two_at_once their_permissions background_agent background_command stop_task
+    agents: foreground two_at_once their_permissions nested background_agent by_default background_command stop_task
         long_command;
     turns: queued folded cancelled accepted two_in_flight;
     resume: resume fork continue_newest unknown chosen_id resume_or_new after_a_crash;

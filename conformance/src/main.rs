@@ -1,16 +1,19 @@
 //! Runs this project's host against the real Claude Code, in several versions, and against the embedded agent, with a
 //! scripted model on loopback and no network. What the embedded agent says is compared with what the real one says.
+//! The official SDKs drive both. What came of it is a table.
 //!
 //! Installing and building come first; installing needs the network. Then the program starts itself again where there is
 //! none, with an environment that holds nothing of the outer one.
 
 mod case;
 mod differences;
+mod document;
 mod drift;
 mod host;
 mod matrix;
 mod offline;
 mod peers;
+mod sdk;
 mod stage;
 
 use std::collections::HashMap;
@@ -47,15 +50,21 @@ struct Args {
     /// one will do. With `agent` and 2.1.325, what both say is compared.
     #[arg(long = "peer", value_name = "PEER")]
     peers: Vec<String>,
-    /// Only cases whose name contains this.
+    /// Only cases whose name contains this; `sdk/` are those of the SDKs, `sdk/THING` is one of them.
     #[arg(value_name = "CASE")]
     only: Option<String>,
     /// How many cases run at once.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// Write the table to this file.
+    /// Write the tables to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    /// Fail if this file says something else than the tables.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "peers"])]
+    check: Option<PathBuf>,
+    /// Run the newest published version beside the others. It does not decide.
+    #[arg(long)]
+    newest: bool,
     /// Keep what was said as tapes, in DIR/CASE/PEER.
     #[arg(long, value_name = "DIR")]
     tapes: Option<PathBuf>,
@@ -89,7 +98,11 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<bool> {
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name.contains(only));
     let cases: Vec<Case> = host::CASES.iter().filter(wanted).copied().collect();
-    ensure!(!cases.is_empty(), "there is no such case: --list tells which there are");
+    let things = args.only.as_deref().map(|only| only.strip_prefix(sdk::ROOM));
+    ensure!(
+        !cases.is_empty() || things.flatten().is_some(),
+        "there is no such case: --list tells which there are"
+    );
     if args.list {
         for case in cases {
             anstream::println!("{}", case.name);
@@ -97,14 +110,28 @@ fn run(args: &Args) -> Result<bool> {
         return Ok(true);
     }
     let cache = peers::cache()?;
-    let names: Vec<&str> = match args.peers.as_slice() {
+    let mut names: Vec<&str> = match args.peers.as_slice() {
         [] => peers::NAMES.to_vec(),
         some => some.iter().map(String::as_str).collect(),
     };
+    let newest = if args.newest { Some(peers::newest()?) } else { None };
+    let beside = newest.as_deref().filter(|newest| !names.contains(newest));
+    names.extend(beside);
     let peers: Vec<Peer> =
         names.iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
+    let find = |name: &str| peers.iter().find(|peer| peer.name == name);
+    let (real, ours) = (find(peers::LIKE), find(peers::AGENT));
+    // Where cases are chosen, those of the SDKs must be named.
+    let driven: Vec<&Peer> = match things {
+        Some(None) => Vec::new(),
+        // The command of our agent plays the model for both.
+        _ => ours.iter().flat_map(|ours| std::iter::once(*ours).chain(real)).collect(),
+    };
+    if offline::inside().is_none() && !driven.is_empty() {
+        sdk::Sdk::ALL.iter().try_for_each(|sdk| sdk.install(&cache))?;
+    }
     match offline::inside() {
-        None => return offline::enter(&cache, &peers).map(|()| false),
+        None => return offline::enter(&cache, &peers, newest.as_deref()).map(|()| false),
         Some(true) => {}
         Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
     }
@@ -112,37 +139,72 @@ fn run(args: &Args) -> Result<bool> {
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
     let started = Instant::now();
-    let (mut matrix, heard) = runtime.block_on(play(&cases, &peers, args.jobs.max(1), tapes));
+    let places = Arc::new(Semaphore::new(args.jobs.max(1)));
+    let drivers = sdk::Run {
+        duologue: ours.and_then(Peer::duologue).unwrap_or_default(),
+        things: things
+            .flatten()
+            .filter(|thing| !thing.is_empty())
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
+        places: Arc::clone(&places),
+        cache,
+    };
+    let (sdks, (mut matrix, heard)) = runtime.block_on(async {
+        tokio::join!(sdk::drive_all(drivers, &driven), play(&cases, &peers, &places, tapes))
+    });
     let mut rows: Vec<&str> = cases.iter().map(|case| case.name).collect();
-    let find = |name: &str| peers.iter().find(|peer| peer.name == name);
     let mut columns = names.clone();
-    if let (Some(real), Some(ours)) = (find(peers::NEWEST), find(peers::AGENT)) {
+    if let (Some(real), Some(ours)) = (real, ours) {
         let pair = [real, ours];
         runtime.block_on(compare(&cases, pair, heard, tapes, &mut matrix))?;
         columns.push(differences::COLUMN);
         rows.push(differences::LIST);
     }
+    if let Some(beside) = beside {
+        matrix.beside(beside, document::BESIDE);
+        columns.retain(|column| column != &beside);
+    }
     matrix.arrange(&rows, &columns);
     matrix.show();
-    let (passed, all) = matrix.count();
-    let seconds = started.elapsed().as_secs();
-    anstream::eprintln!("\n{passed} of {all} cells pass, in {seconds} s");
-    if let Some(file) = &args.write {
-        std::fs::write(file, matrix.markdown()).with_context(|| file.display().to_string())?;
+    sdks.show();
+    for (name, matrix) in [("our host", &matrix), ("the SDKs", &sdks)] {
+        let (holds, all) = matrix.count();
+        anstream::eprintln!("{name}: {holds} of {all} cells hold");
     }
-    Ok(matrix.failures().is_empty())
+    anstream::eprintln!("in {} s", started.elapsed().as_secs());
+    let document = document::write(&matrix, &sdks, newest.as_deref());
+    if let Some(file) = &args.write {
+        std::fs::write(file, &document).with_context(|| file.display().to_string())?;
+    }
+    if let Some(file) = &args.check {
+        let old = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let stale = document::stale(&old, &document);
+        ensure!(
+            stale.is_empty(),
+            "{} says something else; --write writes it again\n  {}",
+            file.display(),
+            stale.join("\n  ")
+        );
+    }
+    Ok(matrix.failures().is_empty() && sdks.failures().is_empty())
 }
 
 /// What each peer said in each case that it passed.
 type Heard = HashMap<(&'static str, String), Said>;
 
 /// Runs all cases with all peers.
-async fn play(cases: &[Case], peers: &[Peer], jobs: usize, tapes: &Path) -> (Matrix, Heard) {
-    let places = Arc::new(Semaphore::new(jobs));
+async fn play(
+    cases: &[Case],
+    peers: &[Peer],
+    places: &Arc<Semaphore>,
+    tapes: &Path,
+) -> (Matrix, Heard) {
     let mut running = JoinSet::new();
     for peer in peers {
         for case in cases {
-            let (case, peer, places) = (*case, peer.clone(), Arc::clone(&places));
+            let (case, peer, places) = (*case, peer.clone(), Arc::clone(places));
             let tapes = tapes.to_owned();
             running.spawn(async move {
                 let _place = places.acquire_owned().await;
@@ -162,7 +224,7 @@ async fn play(cases: &[Case], peers: &[Peer], jobs: usize, tapes: &Path) -> (Mat
         // A case does not panic: what it needs is checked.
         let Ok((row, column, done)) = done else { continue };
         let cell = Cell::from(done.map(|said| drop(heard.insert((row, column.clone()), said))));
-        anstream::eprintln!("{:5} {row} {column}", cell.word());
+        anstream::eprintln!("{:7} {row} {column}", cell.word());
         matrix.set(row, &column, cell);
     }
     (matrix, heard)

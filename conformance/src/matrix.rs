@@ -11,6 +11,8 @@ use crate::case::{Trouble, Verdict};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Pass,
+    /// It holds, but for what is known to differ, and why.
+    Differs(Vec<String>),
     /// The peer cannot do it, and why.
     Lacks(String),
     Fail(String),
@@ -21,7 +23,8 @@ impl Cell {
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
-            Self::Lacks(_) => "lacks",
+            Self::Differs(_) => "differs",
+            Self::Lacks(_) => "cannot",
             Self::Fail(_) => "FAIL",
         }
     }
@@ -43,6 +46,8 @@ pub(crate) struct Matrix {
     columns: Vec<String>,
     rows: Vec<String>,
     cells: BTreeMap<(String, String), Cell>,
+    /// Columns that do not decide.
+    beside: Vec<String>,
 }
 
 impl Matrix {
@@ -59,27 +64,53 @@ impl Matrix {
     pub(crate) fn arrange(&mut self, rows: &[&str], columns: &[&str]) {
         let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
         self.rows.sort_by_key(|row| place(rows, row));
-        self.columns.sort_by_key(|column| place(columns, column));
+        // What is not named comes last.
+        self.columns.sort_by_key(|column| place(columns, column).unwrap_or(usize::MAX));
+    }
+
+    /// Whatever stands in this column, it does not decide. Its name says so.
+    pub(crate) fn beside(&mut self, column: &str, mark: &str) {
+        let marked = format!("{column}{mark}");
+        for row in self.rows.clone() {
+            if let Some(cell) = self.cells.remove(&(row.clone(), column.to_owned())) {
+                self.cells.insert((row, marked.clone()), cell);
+            }
+        }
+        self.columns
+            .iter_mut()
+            .filter(|name| *name == column)
+            .for_each(|name| *name = marked.clone());
+        self.beside.push(marked);
+    }
+
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    pub(crate) fn rows(&self) -> &[String] {
+        &self.rows
     }
 
     pub(crate) fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
         self.cells.get(&(row.to_owned(), column.to_owned()))
     }
 
-    /// The cells that fail.
+    /// The cells that fail, and decide.
     pub(crate) fn failures(&self) -> Vec<(&str, &str, &str)> {
         let cells = self.cells.iter();
         let failed = cells.filter_map(|((row, column), cell)| match cell {
-            Cell::Fail(why) => Some((row.as_str(), column.as_str(), why.as_str())),
+            Cell::Fail(why) if !self.beside.contains(column) => {
+                Some((row.as_str(), column.as_str(), why.as_str()))
+            }
             _ => None,
         });
         failed.collect()
     }
 
-    /// How many cells pass, and how many there are.
+    /// How many cells hold, with or without a known difference, and how many there are.
     pub(crate) fn count(&self) -> (usize, usize) {
-        let passed = self.cells.values().filter(|cell| **cell == Cell::Pass).count();
-        (passed, self.cells.len())
+        let holds = |cell: &&Cell| matches!(cell, Cell::Pass | Cell::Differs(_));
+        (self.cells.values().filter(holds).count(), self.cells.len())
     }
 
     /// For a terminal.
@@ -87,18 +118,18 @@ impl Matrix {
         let width = self.rows.iter().map(|row| row.len()).max().unwrap_or(0);
         let mut head = format!("{:width$}", "");
         for column in &self.columns {
-            let _ = write!(head, "  {column}");
+            let _ = write!(head, "  {column:7}");
         }
         anstream::eprintln!("{}", head.bold());
         for row in &self.rows {
             let mut line = format!("{row:width$}");
             for column in &self.columns {
-                let size = column.len();
+                let size = column.len().max(7);
                 let cell = self.cell(row, column);
                 let word = cell.map_or("", Cell::word);
                 let colour = match cell {
                     Some(Cell::Pass) => owo_colors::AnsiColors::Green,
-                    Some(Cell::Lacks(_)) => owo_colors::AnsiColors::Yellow,
+                    Some(Cell::Differs(_) | Cell::Lacks(_)) => owo_colors::AnsiColors::Yellow,
                     Some(Cell::Fail(_)) => owo_colors::AnsiColors::Red,
                     None => owo_colors::AnsiColors::Default,
                 };
@@ -109,39 +140,5 @@ impl Matrix {
         for (row, column, why) in self.failures() {
             anstream::eprintln!("\n{} {row} with {column}\n  {why}", "FAIL".red().bold());
         }
-    }
-
-    /// For a document.
-    pub(crate) fn markdown(&self) -> String {
-        let mut out = String::from("| |");
-        for column in &self.columns {
-            let _ = write!(out, " {column} |");
-        }
-        out.push_str("\n|---|");
-        out.push_str(&"---|".repeat(self.columns.len()));
-        let mut notes: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            let _ = write!(out, "\n| {row} |");
-            for column in &self.columns {
-                let _ = match self.cell(row, column) {
-                    Some(Cell::Pass) => write!(out, " pass |"),
-                    Some(Cell::Lacks(why)) => {
-                        let known = notes.iter().position(|note| note == why);
-                        let number = known.unwrap_or_else(|| {
-                            notes.push(why);
-                            notes.len() - 1
-                        });
-                        write!(out, " lacks ({}) |", number + 1)
-                    }
-                    Some(Cell::Fail(_)) => write!(out, " **fail** |"),
-                    None => write!(out, " |"),
-                };
-            }
-        }
-        out.push_str("\n\n");
-        for (number, note) in notes.iter().enumerate() {
-            let _ = writeln!(out, "{}. {note}", number + 1);
-        }
-        out
     }
 }

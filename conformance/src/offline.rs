@@ -21,7 +21,7 @@ pub(crate) fn inside() -> Option<bool> {
 
 /// Replaces this process by one with a scrubbed environment, in a network of its own where the kernel
 /// allows that. Returns only if it fails.
-pub(crate) fn enter(cache: &Path, peers: &[Peer]) -> Result<()> {
+pub(crate) fn enter(cache: &Path, peers: &[Peer], newest: Option<&str>) -> Result<()> {
     let program = std::env::current_exe().context("this program cannot be found")?;
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let unshare = network_namespace();
@@ -43,6 +43,9 @@ pub(crate) fn enter(cache: &Path, peers: &[Peer]) -> Result<()> {
     command.env("DUOLOGUE_CONFORMANCE_CACHE", cache);
     if let Some(agent) = peers.iter().find(|peer| peer.name == peers::AGENT) {
         command.env(peers::AGENT_PROGRAM, &agent.program);
+    }
+    if let Some(newest) = newest {
+        command.env(peers::NEWEST, newest);
     }
     command.env(INSIDE, if unshare.is_some() { "offline" } else { "online" });
     Err(command.exec()).context("the cases cannot be started")

@@ -8,19 +8,20 @@ use anyhow::{Context as _, Result, bail, ensure};
 use duologue::launch::CliVersion;
 use serde_json::Value;
 
-use crate::offline;
-
 /// All peers: the versions that decide, newest first, and the embedded agent.
-pub(crate) const NAMES: &[&str] = &[NEWEST, "2.1.197", "2.1.52", "2.0.77", AGENT];
+pub(crate) const NAMES: &[&str] = &[LIKE, "2.1.197", "2.1.52", "2.0.77", "1.0.128", AGENT];
 
 /// The version that the embedded agent is to be like.
-pub(crate) const NEWEST: &str = "2.1.325";
+pub(crate) const LIKE: &str = "2.1.325";
 
 /// The embedded agent.
 pub(crate) const AGENT: &str = "agent";
 
 /// Where the embedded agent is; it is built if this is not set.
 pub(crate) const AGENT_PROGRAM: &str = "DUOLOGUE_CONFORMANCE_AGENT";
+
+/// Which version is the newest published one; the registry is asked if this is not set.
+pub(crate) const NEWEST: &str = "DUOLOGUE_CONFORMANCE_NEWEST";
 
 const PACKAGE: &str = "@anthropic-ai/claude-code";
 
@@ -34,29 +35,10 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The program that the embedded agent is part of.
-    pub(crate) fn duologue(&self) -> PathBuf {
-        // It lies beside the folder with its `claude`.
-        let folder = self.program.parent().unwrap_or(&self.program);
-        folder.with_file_name(format!("duologue{}", std::env::consts::EXE_SUFFIX))
+    /// The command that the embedded agent belongs to.
+    pub(crate) fn duologue(&self) -> Option<PathBuf> {
+        Some(self.program.parent()?.with_file_name("duologue"))
     }
-}
-
-/// The newest published version. The registry is asked where there is a network, and what it said is
-/// remembered for where there is none.
-pub(crate) fn newest(cache: &Path) -> Result<String> {
-    let note = cache.join("newest");
-    if offline::inside().is_some() {
-        return std::fs::read_to_string(&note).with_context(|| note.display().to_string());
-    }
-    let mut npm = Command::new("npm");
-    let output = npm.args(["view", PACKAGE, "version"]).stderr(Stdio::inherit()).output();
-    let output = output.with_context(|| format!("cannot run {npm:?}"))?;
-    ensure!(output.status.success(), "{npm:?} failed: {}", output.status);
-    let version = String::from_utf8(output.stdout)?.trim().to_owned();
-    std::fs::create_dir_all(cache)?;
-    std::fs::write(&note, &version)?;
-    Ok(version)
 }
 
 /// Finds a peer by its name, and sees that it is there.
@@ -70,7 +52,21 @@ fn embedded() -> Result<Peer> {
         Some(program) => PathBuf::from(program),
         None => build()?,
     };
-    Ok(Peer { name: AGENT.to_owned(), version: parse(NEWEST)?, program })
+    Ok(Peer { name: AGENT.to_owned(), version: parse(LIKE)?, program })
+}
+
+/// The newest published version.
+pub(crate) fn newest() -> Result<String> {
+    if let Ok(known) = std::env::var(NEWEST) {
+        return Ok(known);
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["view", "--silent", PACKAGE, "version"]);
+    let output = npm.output().with_context(|| format!("cannot run {npm:?}"))?;
+    ensure!(output.status.success(), "{npm:?} failed: {}", output.status);
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    parse(&version)?;
+    Ok(version)
 }
 
 /// Builds `duologue`, and lets it write a `claude` that is its agent.
@@ -118,12 +114,7 @@ fn install(cache: &Path, version: &str) -> Result<Peer> {
     // Written last: a place without it is half done.
     let done = place.join("installed");
     if !done.exists() {
-        anstream::eprintln!("installing {PACKAGE} {version}");
-        std::fs::create_dir_all(&place)?;
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"]);
-        npm.arg(&place).arg(format!("{PACKAGE}@{version}"));
-        run(npm.stdout(Stdio::null()))?;
+        npm_install(&place, &[&format!("{PACKAGE}@{version}")], &[])?;
         std::fs::write(&done, version)?;
     }
     if !program.exists() {
@@ -132,8 +123,17 @@ fn install(cache: &Path, version: &str) -> Result<Peer> {
     Ok(Peer { name: version.to_owned(), version: parsed, program })
 }
 
+/// Installs packages of npm.
+pub(crate) fn npm_install(place: &Path, packages: &[&str], options: &[&str]) -> Result<()> {
+    anstream::eprintln!("installing {}", packages.join(" "));
+    std::fs::create_dir_all(place)?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"]);
+    run(npm.arg(place).args(packages).args(options).stdout(Stdio::null()))
+}
+
 /// Runs a command to its end, and says what it was if it fails.
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
         bail!("{command:?} failed: {status}");

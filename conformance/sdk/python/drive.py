@@ -1,12 +1,13 @@
-"""The official Python SDK, unmodified, drives `duologue agent`.
+"""The official Python SDK, unmodified, drives `duologue agent`, or the real Claude Code.
 
-Usage: drive.py PATH_TO_DUOLOGUE
+Usage: drive.py [--claude PROGRAM] [--json] PATH_TO_DUOLOGUE [THING…]
 
 Needs the package claude-agent-sdk. Uses no network and no model: every conversation plays a scenario, once in the agent itself
-and once behind our own Messages API on loopback, or is carried out by the agent's offline model. Prints one line for each thing
-that holds; exits 1 if one does not.
+and once behind our own Messages API on loopback, or is carried out by the agent's offline model. With --claude, that program is
+driven instead, behind our Messages API alone. Prints one line for each thing, as JSON with --json; exits 1 if one does not hold.
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -37,19 +38,55 @@ from claude_agent_sdk import (
 
 ROOT = Path(tempfile.mkdtemp(prefix="duologue-sdk-"))
 CONFIG = ROOT / "config"
-CLAUDE = ROOT / "bin" / "claude"
+HOME = ROOT / "home"
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--claude", type=Path)
+parser.add_argument("--json", action="store_true")
+parser.add_argument("duologue", type=Path)
+parser.add_argument("things", nargs="*")
+ARGS = parser.parse_args()
+DUOLOGUE = ARGS.duologue.resolve()
+CLAUDE = ARGS.claude.absolute() if ARGS.claude else ROOT / "bin" / "claude"
+
+# What keeps a real Claude Code quiet and at home.
+QUIET = {
+    "HOME": str(HOME),
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "IS_SANDBOX": "1",
+}
+
+
+class Cannot(Exception):
+    """The agent that is driven does not have this."""
+
+
+def needs_our_agent():
+    if ARGS.claude:
+        raise Cannot("it cannot answer without a model: that is for our agent alone")
 
 
 # Whether scenarios are played by a Messages API, and those that run.
 OVER_HTTP = False
 SERVERS = []
 
+# Why the thing that runs expects something else of the real Claude Code.
+DIFFERENCES = []
+
+
+def differs(reason):
+    """This holds, but not as with our agent: the thing itself checks how."""
+    DIFFERENCES.append(reason)
+
 
 def served(path):
-    command = [sys.argv[1], "model", "serve", "--scenario", str(path)]
+    command = [str(DUOLOGUE), "model", "serve", "--scenario", str(path)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     SERVERS.append(server)
-    return {"ANTHROPIC_BASE_URL": json.loads(server.stdout.readline())["base_url"], "ANTHROPIC_API_KEY": "any"}
+    return {"ANTHROPIC_BASE_URL": json.loads(server.stdout.readline())["base_url"], "ANTHROPIC_API_KEY": "made-up-key-for-tests"}
 
 
 def folder(name):
@@ -60,7 +97,7 @@ def folder(name):
 
 def options(name, scenario=None, **more):
     cwd = folder(name)
-    env = {"CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
+    env = {**QUIET, "CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
     if scenario is not None:
         path = cwd / "scenario.json"
         path.write_text(json.dumps(scenario))
@@ -103,6 +140,7 @@ async def one_shot():
 
 
 async def offline():
+    needs_our_agent()
     (folder("offline") / "a.txt").write_text("alpha")
     messages = await ask("read a.txt", options("offline"))
     assert "alpha" in result_of(messages).result
@@ -135,7 +173,7 @@ async def permissions():
     assert len(result_of(messages).permission_denials) == 1
 
 
-async def deny_and_interrupt():
+async def permission_deny_and_interrupt():
     async def decide(name, tool_input, context):
         return PermissionResultDeny(message="stop", interrupt=True)
 
@@ -167,7 +205,7 @@ async def rules():
     assert (folder("rules") / "yes").exists()
 
 
-async def suggestions():
+async def permission_updates():
     asked = []
 
     async def decide(name, tool_input, context):
@@ -205,8 +243,14 @@ async def questions():
 
 
 async def plan():
+    asked = []
+    shown = {"plan": "1. Rest"}
+    if ARGS.claude:
+        differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person")
+        shown = {}
+
     async def decide(name, tool_input, context):
-        assert name == "ExitPlanMode" and tool_input["plan"] == "1. Rest"
+        asked.append((name, tool_input))
         return PermissionResultAllow()
 
     scenario = replies([{"tool": "ExitPlanMode", "input": {"plan": "1. Rest"}}], "Resting.")
@@ -217,6 +261,7 @@ async def plan():
     assert result_of(messages).result == "Resting."
     modes = [message.data.get("permissionMode") for message in messages if isinstance(message, SystemMessage)]
     assert modes[0] == "plan" and "default" in modes, modes
+    assert asked == [("ExitPlanMode", shown)], asked
 
 
 async def refusals_reach_the_model():
@@ -448,7 +493,7 @@ async def set_model_and_mode():
 
 
 async def subagents():
-    delegate = {"tool": "Agent", "input": {"description": "Look", "prompt": "look around", "subagent_type": "general-purpose"}}
+    delegate = {"tool": "Agent", "input": {"description": "Look", "prompt": "look around", "subagent_type": "general-purpose", "run_in_background": False}}
     scenario = {
         "replies": [
             {"say": [delegate]},
@@ -464,7 +509,7 @@ async def subagents():
 
 
 async def defined_agents():
-    delegate = {"tool": "Agent", "input": {"description": "Look", "prompt": "look", "subagent_type": "scout"}}
+    delegate = {"tool": "Agent", "input": {"description": "Look", "prompt": "look", "subagent_type": "scout", "run_in_background": False}}
     scenario = {
         "agents": {"scout": {"system": "You look."}},
         "replies": [
@@ -493,7 +538,8 @@ async def api_retry():
 
 
 async def api_error():
-    scenario = {"replies": [{"error": {"status": 400, "message": "bad thing"}}]}
+    # The real one sends it again in other shapes before it gives up.
+    scenario = {"replies": [{"error": {"status": 400, "message": "bad thing"}, "times": "always"}]}
     seen = []
     try:
         async for message in query(prompt="go", options=options("api_error", scenario)):
@@ -563,7 +609,8 @@ async def resume_unknown():
 
 async def page():
     """The program of docs/test-offline.md, as it stands there."""
-    text = (Path(sys.argv[1]).resolve().parent / "../../docs/test-offline.md").read_text()
+    needs_our_agent()
+    text = (Path(__file__).resolve().parents[3] / "docs/test-offline.md").read_text()
     cwd = folder("page")
     (cwd / "talk.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.S)[1])
     (cwd / "test_page.py").write_text(re.search(r"```python\n(.*?)```", text, re.S)[1])
@@ -590,34 +637,45 @@ async def slash_commands():
         assert last.result == "two" and last.session_id != first.session_id
 
 
+def tell(thing, verdict, reason=""):
+    way = "http" if OVER_HTTP else "embedded"
+    if ARGS.json:
+        print(json.dumps({"thing": thing, "way": way, "verdict": verdict, "reason": reason}), flush=True)
+    else:
+        print(f"{verdict:8}{thing}, {way}: {reason}" if reason else f"{verdict:8}{thing}, {way}", flush=True)
+
+
 async def main():
     global OVER_HTTP
-    duologue = Path(sys.argv[1]).resolve()
-    subprocess.run([duologue, "agent", "--install", str(CLAUDE.parent)], check=True, stdout=subprocess.DEVNULL)
-    wanted = sys.argv[2:]
+    HOME.mkdir()
+    if not ARGS.claude:
+        subprocess.run([DUOLOGUE, "agent", "--install", str(CLAUDE.parent)], check=True, stdout=subprocess.DEVNULL)
     things = [
-        one_shot, offline, many_turns, permissions, deny_and_interrupt, permission_callback_fails, rules, suggestions, questions,
+        one_shot, offline, many_turns, permissions, permission_deny_and_interrupt, permission_callback_fails, rules, permission_updates, questions,
         plan, refusals_reach_the_model, hooks, hook_adds_context_and_sends_back, sdk_mcp, stdio_mcp, http_mcp,
         costs_and_broken_streams, interrupt, partial, max_turns, structured, resume_and_fork, resume_unknown, set_model_and_mode,
         subagents, defined_agents, system_prompt, api_error, api_retry, server_info, large_result, unicode, lone_surrogates,
         slash_commands, page,
     ]
     failed = 0
-    for OVER_HTTP in (False, True):
+    for OVER_HTTP in (True,) if ARGS.claude else (False, True):
         for thing in things:
-            if wanted and thing.__name__ not in wanted:
+            name = thing.__name__
+            if ARGS.things and name not in ARGS.things:
                 continue
-            name = thing.__name__ + (", over HTTP" if OVER_HTTP else "")
             try:
                 await asyncio.wait_for(thing(), 60)
-                print(f"ok      {name}")
+                tell(name, "differs" if DIFFERENCES else "pass", "; ".join(DIFFERENCES))
+            except Cannot as reason:
+                tell(name, "cannot", str(reason))
             except Exception as error:
                 failed += 1
-                print(f"FAILED  {name}: {type(error).__name__} {error}"[:2000])
+                tell(name, "FAIL", f"{type(error).__name__} {error}"[:2000])
             for server in SERVERS:
                 server.terminate()
                 server.wait()
             SERVERS.clear()
+            DIFFERENCES.clear()
     return 1 if failed else 0
 
 

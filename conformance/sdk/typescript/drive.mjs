@@ -1,10 +1,11 @@
-// The official TypeScript SDK, unmodified, drives `duologue agent`.
+// The official TypeScript SDK, unmodified, drives `duologue agent`, or the real Claude Code.
 //
-// Usage: node drive.mjs PATH_TO_DUOLOGUE [THING…]
+// Usage: node drive.mjs [--claude PROGRAM] [--json] PATH_TO_DUOLOGUE [THING…]
 //
 // Needs the packages @anthropic-ai/claude-agent-sdk and zod. Uses no network and no model: every conversation plays a
-// scenario, once in the agent itself and once behind our own Messages API on loopback. Prints one line for each thing
-// that holds; exits 1 if one does not.
+// scenario, once in the agent itself and once behind our own Messages API on loopback. With --claude, that program is
+// driven instead, behind our Messages API alone. Prints one line for each thing, as JSON with --json; exits 1 if one
+// does not hold.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -13,14 +14,37 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { createSdkMcpServer, query, tool } from "@anthropic-ai/claude-agent-sdk";
 import { z } from "zod";
 
-const [program, ...wanted] = process.argv.slice(2);
+const { values: flags, positionals } = parseArgs({
+  options: { claude: { type: "string" }, json: { type: "boolean" } },
+  allowPositionals: true,
+});
+const [program, ...wanted] = positionals;
 const duologue = resolve(program);
 const root = mkdtempSync(join(tmpdir(), "duologue-ts-"));
-const claude = join(root, "bin", "claude");
-execFileSync(duologue, ["agent", "--install", join(root, "bin")]);
+const home = join(root, "home");
+mkdirSync(home);
+const claude = flags.claude ? resolve(flags.claude) : join(root, "bin", "claude");
+if (!flags.claude) execFileSync(duologue, ["agent", "--install", join(root, "bin")]);
+
+// What keeps a real Claude Code quiet and at home.
+const quiet = {
+  HOME: home,
+  DISABLE_TELEMETRY: "1",
+  DISABLE_AUTOUPDATER: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  IS_SANDBOX: "1",
+};
+
+// The agent that is driven does not have this.
+class Cannot extends Error {}
+function needsOurAgent() {
+  if (flags.claude) throw new Cannot("it cannot answer without a model: that is for our agent alone");
+}
 
 const bash = (command) => ({ tool: "Bash", input: { command, description: "Do it" } });
 const replies = (...says) => ({ replies: says.map((say) => ({ say })) });
@@ -29,17 +53,21 @@ const replies = (...says) => ({ replies: says.map((say) => ({ say })) });
 let overHttp = false;
 let servers = [];
 
+// Why the thing that runs expects something else of the real Claude Code: it checks what that is.
+let differences = [];
+const differs = (reason) => differences.push(reason);
+
 async function served(path) {
   const server = spawn(duologue, ["model", "serve", "--scenario", path], { stdio: ["ignore", "pipe", "ignore"] });
   servers.push(server);
   const line = await new Promise((go) => createInterface({ input: server.stdout }).once("line", go));
-  return { ANTHROPIC_BASE_URL: JSON.parse(line).base_url, ANTHROPIC_API_KEY: "any" };
+  return { ANTHROPIC_BASE_URL: JSON.parse(line).base_url, ANTHROPIC_API_KEY: "made-up-key-for-tests" };
 }
 
 async function options(name, scenario, more = {}) {
   const cwd = join(root, overHttp ? "http" : "embedded", name);
   mkdirSync(cwd, { recursive: true });
-  const env = { PATH: process.env.PATH, HOME: root, CLAUDE_CONFIG_DIR: join(root, "config") };
+  const env = { PATH: process.env.PATH, ...quiet, CLAUDE_CONFIG_DIR: join(root, "config") };
   if (scenario) {
     const path = join(cwd, "scenario.json");
     writeFileSync(path, JSON.stringify(scenario));
@@ -127,6 +155,7 @@ const things = {
     assert.equal(result(await ask("hi", await options("one_shot", replies("Hello ✓ 世界")))).result, "Hello ✓ 世界");
   },
   async offline() {
+    needsOurAgent();
     const opts = await options("offline");
     writeFileSync(join(opts.cwd, "a.txt"), "alpha");
     assert.match(result(await ask("read a.txt", opts)).result, /alpha/);
@@ -227,8 +256,14 @@ const things = {
     assert.equal(result(await ask("ask me", opts)).result, "Nothing then.");
   },
   async plan() {
+    const asked = [];
+    let shown = { plan: "1. Rest" };
+    if (flags.claude) {
+      differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person");
+      shown = {};
+    }
     const canUseTool = async (name, input) => {
-      assert.deepEqual([name, input.plan], ["ExitPlanMode", "1. Rest"]);
+      asked.push([name, input]);
       return { behavior: "allow", updatedInput: input };
     };
     const scenario = replies([{ tool: "ExitPlanMode", input: { plan: "1. Rest" } }], "Resting.");
@@ -236,6 +271,7 @@ const things = {
     assert.equal(result(messages).result, "Resting.");
     assert.equal(system(messages, "init")[0].permissionMode, "plan");
     assert.ok(system(messages, "status").some((message) => message.permissionMode === "default"));
+    assert.deepEqual(asked, [["ExitPlanMode", shown]]);
   },
   async plan_revised() {
     const canUseTool = async () => ({ behavior: "deny", message: "sleep more" });
@@ -417,7 +453,7 @@ const things = {
     }), /No conversation found/);
   },
   async subagents() {
-    const delegate = { tool: "Agent", input: { description: "Look", prompt: "look", subagent_type: "scout" } };
+    const delegate = { tool: "Agent", input: { description: "Look", prompt: "look", subagent_type: "scout", run_in_background: false } };
     const scenario = {
       agents: { scout: { system: "You look." } },
       replies: [
@@ -438,7 +474,8 @@ const things = {
     assert.equal(system(messages, "task_notification")[0].status, "completed");
   },
   async api_error() {
-    const scenario = { replies: [{ error: { status: 400, message: "bad thing" } }] };
+    // The real one sends it again in other shapes before it gives up.
+    const scenario = { replies: [{ error: { status: 400, message: "bad thing" }, times: "always" }] };
     const end = result(await ask("go", await options("api_error", scenario)));
     assert.ok(end.is_error && end.result.includes("bad thing"));
   },
@@ -539,7 +576,9 @@ const things = {
   },
   // The program of docs/test-offline.md, as it stands there.
   async page() {
-    const page = readFileSync(resolve(dirname(duologue), "../../docs/test-offline.md"), "utf8");
+    needsOurAgent();
+    const docs = process.env.DUOLOGUE_DOCS ?? fileURLToPath(new URL("../../../docs", import.meta.url));
+    const page = readFileSync(join(docs, "test-offline.md"), "utf8");
     const [, code] = page.match(/```js\n([^]*?)```/);
     const [, scenario] = page.match(/```toml\n([^]*?)```/);
     const opts = await options("page");
@@ -556,21 +595,31 @@ const things = {
   },
 };
 
+function tell(thing, verdict, reason) {
+  const way = overHttp ? "http" : "embedded";
+  if (flags.json) console.log(JSON.stringify({ thing, way, verdict, reason: reason ?? "" }));
+  else console.log(`${verdict.padEnd(8)}${thing}, ${way}${reason ? `: ${reason}` : ""}`);
+}
+
 let failed = 0;
-for (overHttp of [false, true]) {
+for (overHttp of flags.claude ? [true] : [false, true]) {
   for (const [thing, hold] of Object.entries(things)) {
     if (wanted.length > 0 && !wanted.includes(thing)) continue;
-    const name = overHttp ? `${thing}, over HTTP` : thing;
     let timer;
     try {
       const late = new Promise((_, fail) => (timer = setTimeout(() => fail(new Error("it takes too long")), 60000)));
       await Promise.race([hold(), late]);
-      console.log(`ok      ${name}`);
+      tell(thing, differences.length > 0 ? "differs" : "pass", differences.join("; "));
     } catch (error) {
-      failed += 1;
-      console.log(`FAILED  ${name}: ${error.message}`);
+      if (error instanceof Cannot) {
+        tell(thing, "cannot", error.message);
+      } else {
+        failed += 1;
+        tell(thing, "FAIL", error.message.slice(0, 2000));
+      }
     }
     clearTimeout(timer);
+    differences = [];
     for (const server of servers.splice(0)) server.kill();
   }
 }

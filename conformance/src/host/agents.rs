@@ -92,6 +92,28 @@ pub(super) async fn their_permissions(stage: &Stage) -> Verdict {
     close(session).await
 }
 
+/// A helper with a helper: where the call says nothing, it waits for it.
+pub(super) async fn nested(stage: &Stage) -> Verdict {
+    stage.needs("2.1.325", "sub-agents start none")?;
+    let inner = json!({ "description": "Do it", "prompt": "you are the ben" });
+    let replies = [
+        Reply::new().say(delegate(stage, "you are the aide", json!({}))),
+        Reply::new().say(Block::tool("Agent", inner)).agent("aide"),
+        touch("seen").agent("ben"),
+        Reply::text("Ben is done.").agent("ben"),
+        Reply::text("Ben said so.").agent("aide").when(When::tool_result("Ben is done.")),
+        Reply::text("The helpers are done.").when(When::tool_result("Ben said so.")),
+    ];
+    let scenario = with_helper(with_helper(says(replies), "aide"), "ben");
+    let (_server, builder) = stage.play(scenario).await?;
+    let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let (events, outcome) = ask(&session, "Delegate").await?;
+    same!(outcome.text(), "The helpers are done.", "the text");
+    holds!(stage.wrote("seen"), "the inner helper did nothing");
+    same!(count(&events, "agent_finished"), 2, "agents finished");
+    close(session).await
+}
+
 /// Reads until a turn that nobody asked for has ended.
 async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble> {
     let mut seen = Vec::new();
@@ -110,8 +132,24 @@ async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble>
 
 pub(super) async fn background_agent(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "a background agent's end starts no turn of its own")?;
+    comes_back(stage, delegate(stage, "you are the aide", json!({ "run_in_background": true })))
+        .await
+}
+
+/// Where the call says nothing, the main agent does not wait.
+pub(super) async fn by_default(stage: &Stage) -> Verdict {
+    stage.needs("2.1.325", "agents run in the foreground unless the call says otherwise")?;
+    comes_back(
+        stage,
+        Block::tool("Agent", json!({ "description": "Do it", "prompt": "you are the aide" })),
+    )
+    .await
+}
+
+/// An agent that is started by this call tells later what came of it.
+async fn comes_back(stage: &Stage, call: Block) -> Verdict {
     let replies = [
-        Reply::new().say(delegate(stage, "you are the aide", json!({ "run_in_background": true }))),
+        Reply::new().say(call),
         Reply::text("It works in the background."),
         Reply::text("Done in the background.").agent("aide").delay_ms(1500),
         Reply::text("The helper has come back."),

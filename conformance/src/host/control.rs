@@ -25,7 +25,7 @@ macro_rules! answered {
 }
 
 pub(super) async fn round_trips(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "requests that 2.0.77 does not know are never answered")?;
+    stage.needs("2.1.0", "requests that it does not know are never answered")?;
     let (_server, builder) = stage.play(says([Reply::text("Hello.")])).await?;
     let session = builder.start().await?;
     ask(&session, "Hi").await?;
@@ -100,7 +100,7 @@ pub(super) async fn in_a_turn(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn unknown(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "requests that 2.0.77 does not know are never answered")?;
+    stage.needs("2.1.0", "requests that it does not know are never answered")?;
     let (_server, builder) = stage.play(says([Reply::text("Hello.")])).await?;
     let session = builder.start().await?;
     let error = session.control_request("frobnicate", &json!({ "x": 1 })).await;

@@ -118,6 +118,7 @@ pub(super) async fn compact(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn cut_short(stage: &Stage) -> Verdict {
+    stage.needs("2.0.77", "an answer that is too long is an error")?;
     let replies = [Reply::text("Half a").stop("max_tokens"), Reply::text("sentence.").always()];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;

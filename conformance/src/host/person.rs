@@ -10,6 +10,8 @@ use super::{ask, call, close, count, says, tool_results};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
+const NO_QUESTIONS: &str = "there is no AskUserQuestion";
+
 fn asks_a_question() -> Scenario {
     let option = |label: &str| json!({ "label": label, "description": label });
     let question = json!({
@@ -20,6 +22,7 @@ fn asks_a_question() -> Scenario {
 }
 
 pub(super) async fn question(stage: &Stage) -> Verdict {
+    stage.needs("2.0.77", NO_QUESTIONS)?;
     let (_server, builder) = stage.play(asks_a_question()).await?;
     let session = builder
         .on_question(|ask: QuestionRequest| async move {
@@ -40,6 +43,7 @@ pub(super) async fn question(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn question_skipped(stage: &Stage) -> Verdict {
+    stage.needs("2.0.77", NO_QUESTIONS)?;
     let (_server, builder) = stage.play(asks_a_question()).await?;
     let session = builder.on_question(async |_| QuestionAnswer::skip()).start().await?;
     let (events, outcome) = ask(&session, "Ask me").await?;

@@ -54,7 +54,9 @@ impl Thinker {
                 return Ok(unknown);
             }
             let mut task = Task::new(&*errand.description, &*errand.prompt).kind(&*errand.kind);
-            if input.run_in_background.is_true() {
+            // Unless the call says it, the main agent goes on, and a sub-agent waits.
+            let unsaid = self.voice.is_main();
+            if input.run_in_background.value().copied().unwrap_or(unsaid) {
                 task = task.in_background();
             }
             let is_background = task.is_background;

@@ -31,7 +31,7 @@ impl Tool for AgentTool {
                 "prompt": { "type": "string", "description": "The task for the agent to perform" },
                 "subagent_type": { "type": "string", "description": "The kind of agent to use" },
                 "model": { "type": "string", "description": "A model for this agent" },
-                "run_in_background": { "type": "boolean", "description": "Set to true to run this agent in the background" },
+                "run_in_background": { "type": "boolean", "description": "Agents run in the background unless this is false; a turn of its own tells what came of one" },
                 "name": { "type": "string" },
                 "team_name": { "type": "string" },
                 "mode": { "type": "string" },

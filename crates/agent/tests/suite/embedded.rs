@@ -215,7 +215,8 @@ async fn an_answer_has_the_shape_that_was_asked_for() {
 
 #[tokio::test]
 async fn a_sub_agent_works_and_reports() {
-    let delegate = json!({ "description": "Look", "prompt": "look around" });
+    let delegate =
+        json!({ "description": "Look", "prompt": "look around", "run_in_background": false });
     let scenario = Scenario::new()
         .reply(Reply::new().say(Block::tool("Agent", delegate)))
         .reply(Reply::text("Looking.").say(bash("touch found")).agent("sub"))
@@ -248,8 +249,8 @@ async fn a_sub_agent_works_and_reports() {
 
 #[tokio::test]
 async fn work_in_the_background_is_told_in_a_turn_of_its_own() {
-    let delegate =
-        json!({ "description": "Look", "prompt": "look around", "run_in_background": true });
+    // An agent goes there unless the call says otherwise.
+    let delegate = json!({ "description": "Look", "prompt": "look around" });
     let command =
         json!({ "command": "echo hi", "description": "Greet", "run_in_background": true });
     let scenario = Scenario::new()

@@ -190,7 +190,8 @@ async fn the_end_of_a_streamed_message_tells_what_it_used() {
 
 #[tokio::test]
 async fn the_report_of_a_sub_agent_says_what_it_did() {
-    let task = json!({ "description": "Look", "prompt": "you are the aide" });
+    let task =
+        json!({ "description": "Look", "prompt": "you are the aide", "run_in_background": false });
     let scenario = Scenario::new()
         .agent("aide", duologue_model::Who::prompt("you are the aide"))
         .reply(Reply::new().say(Block::tool("Agent", task)))

@@ -117,7 +117,8 @@ async fn seed_002_cumulative_snapshots_are_told_once() {
 #[tokio::test]
 async fn seed_002_sub_agents_interleave_on_the_same_stdout() {
     let delegate = json!({ "tool": "Agent", "input": {
-        "description": "Look", "prompt": "look around", "subagent_type": "general-purpose" } });
+        "description": "Look", "prompt": "look around", "subagent_type": "general-purpose",
+        "run_in_background": false } });
     let place = Place::new(json!([
         { "say": ["I send somebody.", delegate.clone(), delegate] },
         { "agent": "sub", "times": 2, "say": [{ "thinking": "A look." }, bash("touch found")] },

@@ -79,7 +79,8 @@ async fn seed_003_system_status_and_compact_boundary() {
 #[tokio::test]
 async fn seed_003_system_task_started_progress_and_notification() {
     let delegate = json!({ "tool": "Agent", "input": {
-        "description": "Task description", "prompt": "look", "subagent_type": "general-purpose" } });
+        "description": "Task description", "prompt": "look", "subagent_type": "general-purpose",
+        "run_in_background": false } });
     let place = Place::new(json!([
         { "say": [delegate] },
         { "agent": "sub", "say": [bash("touch found")] },

@@ -15,13 +15,12 @@ use tokio::time::timeout;
 use crate::process::{Ladder, Spawn, Started};
 
 /// The versions that the tests run with, the newest first.
-///
-/// The lines of 1.0.128 are read too, but that CLI is not driven in a test.
 pub const TESTED: &[CliVersion] = &[
     CliVersion::new(2, 1, 325),
     CliVersion::new(2, 1, 197),
     CliVersion::new(2, 1, 52),
     CliVersion::new(2, 0, 77),
+    CliVersion::new(1, 0, 128),
 ];
 
 /// How long a CLI may take to say its version.

@@ -295,11 +295,11 @@ fn people(text: &str) -> Option<Meant> {
         let (who, task) = to.unwrap_or(("general-purpose", rest));
         let task = task.trim_start_matches(':').trim();
         let description: String = task.split_whitespace().take(5).collect::<Vec<_>>().join(" ");
-        let mut input =
-            json!({ "description": description, "prompt": task, "subagent_type": name(who) });
-        if in_background {
-            input["run_in_background"] = true.into();
-        }
+        // Said either way: what holds where it is not said depends on the agent.
+        let input = json!({
+            "description": description, "prompt": task, "subagent_type": name(who),
+            "run_in_background": in_background,
+        });
         let known = !task.is_empty();
         let intent = "I hand this to a sub-agent.".to_owned();
         return known.then_some(Meant::Call { tools: &["Agent", "Task"], input, intent });

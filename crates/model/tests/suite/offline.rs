@@ -78,7 +78,7 @@ async fn called(prompt: &str) -> (String, Value) {
 async fn plain_requests_are_tool_calls() {
     let bash = |command: &str, first: &str| json!({ "command": command, "description": format!("Run {first}") });
     let file = |name: &str| json!({ "file_path": format!("/home/me/{name}") });
-    let agent = |task: &str, who: &str| json!({ "description": task, "prompt": task, "subagent_type": who });
+    let agent = |task: &str, who: &str| json!({ "description": task, "prompt": task, "subagent_type": who, "run_in_background": false });
     let cases = [
         ("read README.md", "Read", file("README.md")),
         ("Please read the file `docs/a b.md`.", "Read", file("docs/a b.md")),

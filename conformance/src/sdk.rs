@@ -1,0 +1,216 @@
+//! The official SDKs, unmodified: from their registries into the cache, then each drives the embedded agent and the
+//! real Claude Code, by the drivers in `sdk/`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::matrix::{Cell, Matrix};
+use crate::peers::{self, Peer};
+
+/// What the rows of the SDKs begin with.
+pub(crate) const ROOM: &str = "sdk/";
+
+/// How long all things of one driver may take.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// An official SDK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sdk {
+    Python,
+    TypeScript,
+}
+
+impl Sdk {
+    pub(crate) const ALL: [Self; 2] = [Self::Python, Self::TypeScript];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Python => "Python",
+            Self::TypeScript => "TypeScript",
+        }
+    }
+
+    pub(crate) const fn version(self) -> &'static str {
+        match self {
+            Self::Python => "0.2.182",
+            Self::TypeScript => "0.3.325",
+        }
+    }
+
+    /// The column of this SDK with a peer.
+    pub(crate) fn column(self, peer: &Peer) -> String {
+        format!("{}, {}", self.name(), peer.name)
+    }
+
+    fn place(self, cache: &Path) -> PathBuf {
+        cache.join("sdks").join(format!("{}-{}", self.name().to_lowercase(), self.version()))
+    }
+
+    /// Installs it, unless it is there.
+    pub(crate) fn install(self, cache: &Path) -> Result<()> {
+        let place = self.place(cache);
+        // Written last: a place without it is half done.
+        let done = place.join("done");
+        if done.exists() {
+            return Ok(());
+        }
+        match self {
+            Self::Python => {
+                let package = format!("claude-agent-sdk=={}", self.version());
+                anstream::eprintln!("installing {package}");
+                let mut venv = Command::new("python3");
+                peers::run(venv.args(["-m", "venv", "--clear"]).arg(&place))?;
+                let mut pip = Command::new(place.join("bin/pip"));
+                peers::run(pip.args(["install", "--quiet", &package]))?;
+            }
+            Self::TypeScript => {
+                let package = format!("@anthropic-ai/claude-agent-sdk@{}", self.version());
+                peers::npm_install(&place, &[&package, "zod@4"], &["--omit=optional"])?;
+            }
+        }
+        std::fs::write(&done, self.version())?;
+        Ok(())
+    }
+
+    /// The driver, as a command that works in `folder`.
+    fn driver(self, cache: &Path, folder: &Path) -> Result<tokio::process::Command> {
+        let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk");
+        let place = self.place(cache);
+        Ok(match self {
+            Self::Python => {
+                let mut command = tokio::process::Command::new(place.join("bin/python"));
+                command.arg(drivers.join("python/drive.py"));
+                command
+            }
+            Self::TypeScript => {
+                // Packages are looked for beside the program.
+                let program = folder.join("drive.mjs");
+                std::fs::copy(drivers.join("typescript/drive.mjs"), &program)?;
+                std::os::unix::fs::symlink(
+                    place.join("node_modules"),
+                    folder.join("node_modules"),
+                )?;
+                let mut command = tokio::process::Command::new("node");
+                command.arg(program);
+                command
+            }
+        })
+    }
+
+    /// Drives a peer: what came of each thing, in the order of the driver.
+    async fn drive(self, run: &Run, peer: &Peer, things: &[String]) -> Result<Vec<(String, Cell)>> {
+        let folder = tempfile::Builder::new().prefix("duologue-sdk-").tempdir()?;
+        let mut command = self.driver(&run.cache, folder.path())?;
+        if peer.name != peers::AGENT {
+            command.arg("--claude").arg(&peer.program);
+        }
+        command.arg("--json").arg(&run.duologue).args(things);
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        command.env("HOME", folder.path()).env("TMPDIR", folder.path()).env("DUOLOGUE_DOCS", docs);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
+        let stdout = child.stdout.take().context("the driver has no stdout")?;
+        let mut lines = BufReader::new(stdout).lines();
+        let mut cells: Vec<(String, Cell)> = Vec::new();
+        while let Some(line) = lines.next_line().await? {
+            let told: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
+            let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+            let cell = match text("verdict").as_str() {
+                "pass" => Cell::Pass,
+                "differs" => Cell::Differs(vec![text("reason")]),
+                "cannot" => Cell::Lacks(text("reason")),
+                _ => Cell::Fail(format!("{}: {}", text("way"), text("reason"))),
+            };
+            let thing = text("thing");
+            anstream::eprintln!(
+                "{:7} {ROOM}{thing} {} {}",
+                cell.word(),
+                self.column(peer),
+                text("way")
+            );
+            match cells.iter_mut().find(|(known, _)| *known == thing) {
+                // A thing that is done in two ways holds if both do.
+                Some((_, known)) if !matches!(known, Cell::Fail(_)) => *known = cell,
+                Some(_) => {}
+                None => cells.push((thing, cell)),
+            }
+        }
+        let status = child.wait().await?;
+        let failed = cells.iter().any(|(_, cell)| matches!(cell, Cell::Fail(_)));
+        if status.code() != Some(i32::from(failed)) {
+            bail!("the driver ended with {status}");
+        }
+        Ok(cells)
+    }
+
+    /// Drives a peer; what fails gets a second try, which is said.
+    async fn judge(self, run: &Run, peer: &Peer) -> Vec<(String, Cell)> {
+        let _place = run.places.acquire().await;
+        let tried = tokio::time::timeout(PATIENCE, self.drive(run, peer, &run.things)).await;
+        let mut cells = match tried {
+            Ok(Ok(cells)) => cells,
+            Ok(Err(error)) => return vec![("all".to_owned(), Cell::Fail(format!("{error:#}")))],
+            Err(_) => return vec![("all".to_owned(), Cell::Fail("it takes too long".to_owned()))],
+        };
+        let failed = cells.iter().filter(|(_, cell)| matches!(cell, Cell::Fail(_)));
+        let failed: Vec<String> = failed.map(|(thing, _)| thing.clone()).collect();
+        if failed.is_empty() {
+            return cells;
+        }
+        for (thing, cell) in &cells {
+            if let Cell::Fail(why) = cell {
+                anstream::eprintln!("again {ROOM}{thing} {}: {why}", self.column(peer));
+            }
+        }
+        let again = tokio::time::timeout(PATIENCE, self.drive(run, peer, &failed)).await;
+        if let Ok(Ok(again)) = again {
+            for (thing, cell) in again {
+                cells
+                    .iter_mut()
+                    .filter(|(known, _)| *known == thing)
+                    .for_each(|known| known.1 = cell.clone());
+            }
+        }
+        cells
+    }
+}
+
+/// What all drivers need.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) cache: PathBuf,
+    /// The command that plays the model.
+    pub(crate) duologue: PathBuf,
+    /// Only these things; all if there are none.
+    pub(crate) things: Vec<String>,
+    pub(crate) places: Arc<Semaphore>,
+}
+
+/// Lets each SDK drive each peer.
+pub(crate) async fn drive_all(run: Run, peers: &[&Peer]) -> Matrix {
+    let run = Arc::new(run);
+    let mut running = JoinSet::new();
+    for sdk in Sdk::ALL {
+        for peer in peers {
+            let (run, peer, at) = (Arc::clone(&run), (*peer).clone(), running.len());
+            running.spawn(async move { (at, sdk.column(&peer), sdk.judge(&run, &peer).await) });
+        }
+    }
+    let mut columns = running.join_all().await;
+    columns.sort_by_key(|(at, ..)| *at);
+    let mut matrix = Matrix::default();
+    for (_, column, cells) in columns {
+        for (thing, cell) in cells {
+            matrix.set(&format!("{ROOM}{thing}"), &column, cell);
+        }
+    }
+    matrix
+}
