@@ -31,6 +31,27 @@ pub fn judge(hazard: Hazard, run: &Run) -> Cell {
     Cell { text, told: told(run) }
 }
 
+/// The fields of several runs as one. Those that differ by numbers only are the same.
+pub fn together(runs: Vec<Cell>) -> Cell {
+    let all = runs.len();
+    let mut kinds: Vec<(String, usize, Cell)> = Vec::new();
+    for cell in runs {
+        let kind = cell.text.replace(|letter: char| letter.is_ascii_digit(), "");
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, count, _)) => *count += 1,
+            None => kinds.push((kind, 1, cell)),
+        }
+    }
+    if let [(_, _, cell)] = &mut kinds[..] {
+        return Cell { text: std::mem::take(&mut cell.text), told: cell.told.take() };
+    }
+    let text: Vec<String> = kinds
+        .iter()
+        .map(|(_, count, cell)| format!("{count} of {all} runs: {}", cell.text))
+        .collect();
+    Cell { text: text.join("; "), told: kinds.into_iter().find_map(|(_, _, cell)| cell.told) }
+}
+
 /// What stands on the tape of a run that was recorded.
 pub fn tape(hazard: Hazard, run: &Run) -> String {
     match run.tape {
