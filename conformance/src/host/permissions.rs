@@ -203,8 +203,7 @@ pub(super) async fn modes(stage: &Stage) -> Verdict {
     let replies = || [touch("seen"), Reply::text("Done.")];
     let run = async |mode: PermissionMode| -> Result<bool, Trouble> {
         let (_server, builder) = stage.play(says(replies())).await?;
-        // What 1.0.128 does not ask for, it does not know.
-        let all = mode == PermissionMode::BypassPermissions && stage.since("2.0.77");
+        let all = mode == PermissionMode::BypassPermissions;
         let builder = builder.permission_mode(mode).allow_dangerously_skip_permissions(all);
         let session: Session = builder.start().await?;
         ask(&session, "Leave a file").await?;

@@ -178,7 +178,10 @@ fn permissions(launch: &Launch, argv: &mut Argv<'_>) -> Done {
         let mode = if *mode == PermissionMode::Manual { &PermissionMode::Default } else { mode };
         argv.value(flags::PERMISSION_MODE, "permission_mode", mode.as_str())?;
     }
-    if launch.allow_dangerously_skip_permissions {
+    // Old versions begin in that mode without being allowed to; later they do not change into it.
+    let begins = launch.permission_mode == Some(PermissionMode::BypassPermissions);
+    let needless = begins && !flags::ALLOW_BYPASS.known_to(argv.version());
+    if launch.allow_dangerously_skip_permissions && !needless {
         argv.switch(flags::ALLOW_BYPASS, "allow_dangerously_skip_permissions")?;
     }
     match launch.permission_prompts {

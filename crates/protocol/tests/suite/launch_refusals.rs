@@ -224,6 +224,17 @@ fn long_values_become_files() {
 }
 
 #[test]
+fn old_versions_begin_with_everything_allowed_but_cannot_be_allowed_it_later() {
+    let old = CliVersion::new(1, 0, 128);
+    let allowed = launch().allow_dangerously_skip_permissions(true);
+    let error = allowed.clone().plan(Some(&old)).unwrap_err();
+    assert!(matches!(error, LaunchError::Unsupported { .. }), "{error}");
+    let plan = allowed.permission_mode(PermissionMode::BypassPermissions).plan(Some(&old)).unwrap();
+    assert!(plan.args.iter().any(|arg| arg == "--permission-mode=bypassPermissions"));
+    assert!(!plan.args.iter().any(|arg| arg == "--allow-dangerously-skip-permissions"));
+}
+
+#[test]
 fn long_values_go_into_the_handshake() {
     let long = object(&json!({"note": "x".repeat(40 * 1024)}));
     let plan = launch().json_schema(long.clone()).model("m").plan(None).unwrap();
