@@ -424,7 +424,7 @@ async def costs_and_broken_streams():
 
 
 async def interrupt():
-    scenario = {"replies": [{"say": [bash("sleep 60")]}, {"say": "Still here."}]}
+    scenario = {"replies": [{"say": [bash("touch begun; sleep 60")]}, {"say": "Still here."}]}
     opts = options("interrupt", scenario, permission_mode="default", allowed_tools=["Bash"])
     async with ClaudeSDKClient(opts) as client:
         await client.query("sleep")

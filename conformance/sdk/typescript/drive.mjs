@@ -375,7 +375,7 @@ const things = {
     await chat.end();
   },
   async interrupt() {
-    const opts = await options("interrupt", replies([bash("sleep 60")], "Still here."), { allowedTools: ["Bash"] });
+    const opts = await options("interrupt", replies([bash("touch begun; sleep 60")], "Still here."), { allowedTools: ["Bash"] });
     const chat = talk(opts);
     const stop = async (message) => {
       if (message.type === "assistant") await chat.running.interrupt();
@@ -386,7 +386,7 @@ const things = {
   },
   async abort_controller() {
     const abortController = new AbortController();
-    const opts = await options("abort", replies([bash("sleep 60")]), { allowedTools: ["Bash"], abortController });
+    const opts = await options("abort", replies([bash("touch begun; sleep 60")]), { allowedTools: ["Bash"], abortController });
     await assert.rejects(async () => {
       for await (const message of query({ prompt: "go", options: opts })) {
         if (message.type === "assistant") abortController.abort();

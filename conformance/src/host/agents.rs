@@ -94,7 +94,7 @@ pub(super) async fn their_permissions(stage: &Stage) -> Verdict {
 
 /// A helper with a helper: where the call says nothing, it waits for it.
 pub(super) async fn nested(stage: &Stage) -> Verdict {
-    stage.needs("2.1.325", "sub-agents start none")?;
+    stage.needs("2.1.325", "tried with 2.1.325 alone: what older versions do is not known")?;
     let inner = json!({ "description": "Do it", "prompt": "you are the ben" });
     let replies = [
         Reply::new().say(delegate(stage, "you are the aide", json!({}))),
@@ -138,7 +138,7 @@ pub(super) async fn background_agent(stage: &Stage) -> Verdict {
 
 /// Where the call says nothing, the main agent does not wait.
 pub(super) async fn by_default(stage: &Stage) -> Verdict {
-    stage.needs("2.1.325", "agents run in the foreground unless the call says otherwise")?;
+    stage.needs("2.1.325", "tried with 2.1.325 alone: what older versions do is not known")?;
     comes_back(
         stage,
         Block::tool("Agent", json!({ "description": "Do it", "prompt": "you are the aide" })),
