@@ -68,6 +68,8 @@ impl Terminal {
     }
 
     fn ends(mut self, play: &Play) -> String {
+        let ended = wait_until(|| self.child.try_wait().unwrap().is_some());
+        assert!(ended, "it goes on: {:?}", self.screen.lock().unwrap());
         assert!(self.child.wait().unwrap().success());
         assert_gone_blocking(&play.stage.pids());
         let settings = tcgetattr(&self.inside).unwrap();
@@ -175,6 +177,21 @@ fn what_is_no_longer_asked_goes_away_and_the_rest_is_shown_above_the_prompt() {
     terminal.shows("› half");
     terminal.types("\u{3}");
     terminal.shows("again leaves");
+    terminal.types("\u{4}");
+    terminal.ends(&play);
+}
+
+#[test]
+fn who_types_faster_than_the_screen_changes_loses_no_key() {
+    let play = Play::turn([Step::Init, Step::Done(String::new())]);
+    let mut terminal = Terminal::open(play.command(&["chat"]));
+    terminal.shows("› ");
+    terminal.types("one\rtwo\r");
+    play.stage.wait_for_blocking(|line| line["message"]["content"] == "one");
+    play.stage.wait_for_blocking(|line| line["message"]["content"] == "two");
+    terminal.shows("$0.25");
+    terminal.shows("$0.25");
+    terminal.shows("› ");
     terminal.types("\u{4}");
     terminal.ends(&play);
 }

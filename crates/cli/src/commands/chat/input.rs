@@ -11,7 +11,7 @@ use crossterm::event::{
     self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind,
     KeyModifiers,
 };
-use crossterm::{execute, terminal};
+use crossterm::execute;
 use etcetera::BaseStrategy as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -19,7 +19,7 @@ use rustyline::{CompletionType, Config, Editor, ExternalPrinter as _};
 use tokio::sync::mpsc;
 
 use super::complete::Typing;
-use super::menu::Key;
+use super::menu::{Key, edit};
 
 const PROMPT: &str = "› ";
 
@@ -59,7 +59,8 @@ pub(super) struct Person {
     settings: Settings,
 }
 
-/// How the terminal was set before.
+/// How the terminal was set before. Until this is dropped, keys are neither echoed nor turned into lines
+/// or signals, also between two lines and two menus: what is typed then is not lost.
 struct Settings(#[cfg(unix)] Option<rustix::termios::Termios>);
 
 impl Settings {
@@ -69,12 +70,30 @@ impl Settings {
     }
 
     #[cfg(unix)]
-    fn restore(&self) {
-        use rustix::termios::{OptionalActions, tcsetattr};
-        if let Some(settings) = &self.0 {
-            // If it is gone, nobody misses them.
-            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, settings);
+    fn set_aside(&self) {
+        use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
+        if let Some(mut settings) = self.0.clone() {
+            settings.local_modes -=
+                LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+            settings.input_modes -= InputModes::ICRNL | InputModes::IXON;
+            settings.special_codes[SpecialCodeIndex::VMIN] = 1;
+            settings.special_codes[SpecialCodeIndex::VTIME] = 0;
+            Self::set(&settings);
         }
+    }
+
+    #[cfg(unix)]
+    fn restore(&self) {
+        if let Some(settings) = &self.0 {
+            Self::set(settings);
+        }
+    }
+
+    #[cfg(unix)]
+    fn set(settings: &rustix::termios::Termios) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        // If the terminal is gone, reading from it will tell.
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, settings);
     }
 
     #[cfg(not(unix))]
@@ -83,13 +102,27 @@ impl Settings {
     }
 
     #[cfg(not(unix))]
-    fn restore(&self) {}
+    fn set_aside(&self) {
+        let _ = crossterm::terminal::enable_raw_mode();
+    }
+
+    #[cfg(not(unix))]
+    fn restore(&self) {
+        let _ = crossterm::terminal::disable_raw_mode();
+    }
+}
+
+impl Drop for Settings {
+    fn drop(&mut self) {
+        self.restore();
+    }
 }
 
 impl Person {
     /// Begins to listen. What is sent to the other end is printed above the prompt.
     pub(super) fn listen(typing: Typing) -> anyhow::Result<(Self, SyncSender<String>)> {
         let settings = Settings::read();
+        settings.set_aside();
         let config = Config::builder()
             .completion_type(CompletionType::List)
             .auto_add_history(false)
@@ -121,6 +154,8 @@ impl Person {
     }
 
     pub(super) fn want(&self, want: Want) {
+        // A shell that had it meanwhile may have set it otherwise.
+        self.settings.set_aside();
         if let Some(wants) = &self.wants {
             // If the thread is gone, its end of the inputs tells.
             let _ = wants.send(want);
@@ -134,13 +169,13 @@ impl Person {
             // A line that is being edited cannot be stopped: what the editor would do is done here.
             Some(_) if editing => {
                 let _ = execute!(io::stdout(), DisableBracketedPaste);
-                self.settings.restore();
             }
             Some(thread) => {
                 let _ = thread.join();
             }
             None => {}
         }
+        self.settings.restore();
     }
 }
 
@@ -155,13 +190,16 @@ fn serve(
         next = match want {
             Want::Keys => read_keys(wanted, inputs),
             Want::Line(initial) => {
-                let input = match editor.readline_with_initial(PROMPT, (&initial, "")) {
-                    Ok(line) => {
-                        remember(&mut editor, history.as_ref(), &line);
-                        Input::Line(line)
-                    }
-                    Err(ReadlineError::Interrupted) => Input::Interrupted,
-                    Err(_) => Input::End,
+                let input = match typed_before(initial) {
+                    Ok(input) => input,
+                    Err(initial) => match editor.readline_with_initial(PROMPT, (&initial, "")) {
+                        Ok(line) => {
+                            remember(&mut editor, history.as_ref(), &line);
+                            Input::Line(line)
+                        }
+                        Err(ReadlineError::Interrupted) => Input::Interrupted,
+                        Err(_) => Input::End,
+                    },
                 };
                 if inputs.blocking_send(input).is_err() {
                     return;
@@ -170,6 +208,22 @@ fn serve(
             }
         };
     }
+}
+
+/// Keys that were read while keys were wanted, and that nobody has taken: they belong to the line. What
+/// came of it if they end it, or how it begins.
+fn typed_before(mut line: String) -> Result<Input, String> {
+    while let Ok(true) = event::poll(Duration::ZERO) {
+        match event::read().map(key) {
+            Ok(Some(Key::Enter)) => return Ok(Input::Line(line)),
+            Ok(Some(Key::Interrupt)) => return Ok(Input::Interrupted),
+            Ok(Some(Key::End)) if line.is_empty() => return Ok(Input::End),
+            Ok(Some(key)) => edit(&mut line, &key),
+            Ok(None) => {}
+            Err(_) => return Ok(Input::End),
+        }
+    }
+    Err(line)
 }
 
 fn remember(editor: &mut Editor<Typing, FileHistory>, history: Option<&PathBuf>, line: &str) {
@@ -194,28 +248,25 @@ fn history_file() -> Option<PathBuf> {
     Some(folder.join("chat-history"))
 }
 
-/// The terminal gives each key as it is pressed, until this is dropped.
-struct RawMode;
+/// A text that is pasted comes as one, until this is dropped.
+struct Pasting;
 
-impl RawMode {
+impl Pasting {
     fn begin() -> io::Result<Self> {
-        terminal::enable_raw_mode()?;
-        let raw = Self;
         execute!(io::stdout(), EnableBracketedPaste)?;
-        Ok(raw)
+        Ok(Self)
     }
 }
 
-impl Drop for RawMode {
+impl Drop for Pasting {
     fn drop(&mut self) {
         let _ = execute!(io::stdout(), DisableBracketedPaste);
-        let _ = terminal::disable_raw_mode();
         let _ = io::stdout().flush();
     }
 }
 
 fn read_keys(wanted: &Receiver<Want>, inputs: &mpsc::Sender<Input>) -> Result<Want, RecvError> {
-    let Ok(_raw) = RawMode::begin() else {
+    let Ok(_pasting) = Pasting::begin() else {
         let _ = inputs.blocking_send(Input::End);
         return wanted.recv();
     };
