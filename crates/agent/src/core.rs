@@ -196,7 +196,7 @@ impl Core {
     /// Waits until not too many lines wait to be written.
     pub(crate) async fn room(&self) {
         let mut written = self.written.subscribe();
-        while self.with(|state| state.link.is_backed_up()) {
+        while self.with_quietly(|state| state.link.is_backed_up()) {
             if written.changed().await.is_err() {
                 return;
             }

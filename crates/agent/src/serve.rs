@@ -1,5 +1,7 @@
 //! [`serve`]: a conversation over a pipe, from its first line to its exit code.
 
+mod write;
+
 use std::sync::Arc;
 
 use duologue_protocol::system::System;
@@ -10,10 +12,12 @@ use tokio::io::{
 
 use crate::agent::{Agent, RequestHandler, TurnError};
 use crate::core::{Begun, Core};
-use crate::fault::{Faulty, Wrote};
+use crate::fault::Wrote;
 use crate::options::{Dialect, Options};
 use crate::session::Session;
 use crate::turn::Turn;
+
+pub(crate) use write::To;
 
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -55,7 +59,7 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let core = Core::new(options);
-    serve_on(&mut agent, &core, reader, writer).await
+    serve_on(&mut agent, &core, reader, To::Pipe(writer)).await
 }
 
 /// Serves an agent in a task of this program, and gives a host its two ends of the pipe: for tests.
@@ -106,7 +110,7 @@ pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
         let _ = std::io::Write::write_all(&mut std::io::stdout(), version.as_bytes());
         return std::process::ExitCode::SUCCESS;
     }
-    let exit = serve_process(&mut agent, stdin(), tokio::io::stdout(), options).await;
+    let exit = serve_process(&mut agent, stdin(), To::stdout(), options).await;
     if let Some(message) = exit.message {
         let _ =
             std::io::Write::write_all(&mut std::io::stderr(), format!("{message}\n").as_bytes());
@@ -118,7 +122,7 @@ pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
 pub(crate) async fn serve_process<A, R, W>(
     agent: &mut A,
     reader: R,
-    writer: W,
+    to: To<W>,
     options: Options,
 ) -> Exit
 where
@@ -141,7 +145,7 @@ where
         }
     });
     let exit = tokio::select! {
-        exit = serve_on(agent, &core, reader, writer) => exit,
+        exit = serve_on(agent, &core, reader, to) => exit,
         () = terminated() => Exit { code: TERMINATED, message: None },
     };
     signals.abort();
@@ -182,7 +186,7 @@ pub(crate) fn stdin() -> tokio::io::DuplexStream {
     ours
 }
 
-async fn serve_on<A, R, W>(agent: &mut A, core: &Arc<Core>, reader: R, writer: W) -> Exit
+async fn serve_on<A, R, W>(agent: &mut A, core: &Arc<Core>, reader: R, to: To<W>) -> Exit
 where
     A: Agent,
     R: AsyncRead + Unpin + Send + 'static,
@@ -197,7 +201,7 @@ where
     }
     let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
     let (closing, closed) = tokio::sync::oneshot::channel();
-    let mut writing = tokio::spawn(write(writer, Arc::clone(core), closed));
+    let mut writing = to.write(Arc::clone(core), closed);
     let wrote = tokio::select! {
         () = turns(agent, &session) => None,
         wrote = &mut writing => Some(wrote),
@@ -249,42 +253,6 @@ where
         hear(frame);
     }
     session.core.with(|state| state.link.handle_end());
-}
-
-/// Writes what is said, until the end and no further.
-async fn write<W: AsyncWrite + Unpin>(
-    writer: W,
-    core: Arc<Core>,
-    mut closed: tokio::sync::oneshot::Receiver<()>,
-) -> Wrote {
-    let mut writer = Faulty::new(writer, core.options.fault);
-    if writer.begin().await.is_err() {
-        core.nobody_reads();
-    }
-    let mut is_closing = false;
-    loop {
-        let lines = core.take_lines();
-        if lines.is_empty() && is_closing {
-            writer.end().await;
-            return Wrote::Line;
-        }
-        for line in &lines {
-            match writer.write(line).await {
-                Ok(Wrote::Dead) => return Wrote::Dead,
-                Ok(Wrote::Line) => {}
-                // The host reads no more. The CLI goes on all the same.
-                Err(_) => core.nobody_reads(),
-            }
-        }
-        if !lines.is_empty() {
-            let _ = writer.flush().await;
-            continue;
-        }
-        tokio::select! {
-            () = core.to_write.notified() => {}
-            _ = &mut closed => is_closing = true,
-        }
-    }
 }
 
 async fn turns<A: Agent>(agent: &mut A, session: &Session) {

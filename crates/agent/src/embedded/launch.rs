@@ -11,7 +11,7 @@ use super::conversation::Conversation;
 use super::setup::{Setup, Start};
 use super::{Embedded, flags::Flags};
 use crate::options::VERSION;
-use crate::serve::{Exit, serve_process, stdin};
+use crate::serve::{Exit, To, serve_process, stdin};
 use crate::sessions::Sessions;
 use parse::{Format, Invocation};
 
@@ -97,9 +97,7 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     let mut agent = Embedded::with_conversation(invocation.setup, model, conversation)?;
     let options = agent.options();
     let exit = match (invocation.input, invocation.output) {
-        (Format::StreamJson, _) => {
-            serve_process(&mut agent, stdin(), tokio::io::stdout(), options).await
-        }
+        (Format::StreamJson, _) => serve_process(&mut agent, stdin(), To::stdout(), options).await,
         (_, output) => {
             let line = input::prompt_line(&invocation.prompt)?;
             print::one(&mut agent, line, output, invocation.is_verbose, options).await

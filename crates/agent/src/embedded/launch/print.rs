@@ -9,7 +9,7 @@ use super::parse::Format;
 use super::{Exit, say};
 use crate::embedded::Embedded;
 use crate::options::Options;
-use crate::serve::serve_process;
+use crate::serve::{To, serve_process};
 
 /// Answers one prompt and prints it in this format.
 pub(super) async fn one(
@@ -21,12 +21,12 @@ pub(super) async fn one(
 ) -> Exit {
     let stdin = Cursor::new(format!("{line}\n").into_bytes());
     if format == Format::StreamJson {
-        return serve_process(agent, stdin, tokio::io::stdout(), options).await;
+        return serve_process(agent, stdin, To::stdout(), options).await;
     }
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let keeps_all = format == Format::Json && is_verbose;
     let listening = tokio::spawn(listen(ours, keeps_all));
-    let exit = serve_process(agent, stdin, theirs, options).await;
+    let exit = serve_process(agent, stdin, To::Pipe(theirs), options).await;
     let (lines, result) = listening.await.unwrap_or_default();
     match (format, result) {
         (_, None) => {}
