@@ -20,6 +20,11 @@ pub fn program() -> PathBuf {
 
 #[expect(clippy::panic, reason = "a test without its agent has failed")]
 fn build() -> PathBuf {
+    // `cargo test --workspace` has built it. To build it for itself would be to build what it needs
+    // again, with other features.
+    if let Some(built) = up_to_date() {
+        return built;
+    }
     // Cargo tells where it puts things, whatever the profile and the target folder.
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--message-format=json-render-diagnostics"])
@@ -35,4 +40,17 @@ fn build() -> PathBuf {
         message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
     });
     executable.unwrap_or_else(|| panic!("cargo does not say where fake-agent is: {said}"))
+}
+
+/// The agent beside the folder of this program, unless it is older than anything that it is made of.
+fn up_to_date() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.parent()?.with_file_name("fake-agent");
+    let built = program.metadata().ok()?.modified().ok()?;
+    let made_of = std::fs::read_to_string(program.with_extension("d")).ok()?;
+    let sources = made_of.split_once(": ")?.1.split_whitespace();
+    let is_older = |source: &str| {
+        let changed = std::fs::metadata(source).and_then(|source| source.modified());
+        changed.is_ok_and(|changed| changed <= built)
+    };
+    sources.into_iter().all(is_older).then_some(program)
 }
