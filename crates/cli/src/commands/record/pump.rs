@@ -1,12 +1,16 @@
 //! Moves bytes from one stream to another, and tells the tape.
 
+mod lane;
+
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use duologue_tape::{Stream, Tap};
 use rustix::event::{PollFd, PollFlags, poll};
+
+use lane::{Copied, Lane};
 
 /// How much is moved at once: what a pipe holds.
 const CHUNK: usize = 64 * 1024;
@@ -53,18 +57,19 @@ impl Progress {
 }
 
 /// Moves everything until one side ends. Dropping both closes them.
-pub(super) fn pump(mut from: &File, mut to: &File, stream: Stream, tap: &Tap, progress: &Progress) {
+pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: &Progress) {
     let mut rooms = Rooms::default();
     let mut room = rooms.free();
+    let mut lane = Lane::between(from, to);
     loop {
         let Some(buffer) = Arc::get_mut(&mut room) else {
             let shared = std::mem::replace(&mut room, rooms.free());
             rooms.keep(shared);
             continue;
         };
-        let count = match from.read(buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
+        let (count, copied) = match lane.read(from, buffer) {
+            Ok((0, _)) => break,
+            Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 wait(from, PollFlags::IN);
@@ -73,7 +78,7 @@ pub(super) fn pump(mut from: &File, mut to: &File, stream: Stream, tap: &Tap, pr
             Err(_) => break,
         };
         progress.writing.store(true, Ordering::Release);
-        let mut chunk = room.get(..count).unwrap_or_default();
+        let chunk = room.get(..count).unwrap_or_default();
         // Told before it is passed on, or the answer could stand on the tape before the question.
         // Nothing waits for that.
         if count < WORTH_SHARING {
@@ -81,19 +86,38 @@ pub(super) fn pump(mut from: &File, mut to: &File, stream: Stream, tap: &Tap, pr
         } else {
             tap.shared(stream, Arc::clone(&room), count);
         }
-        while !chunk.is_empty() {
-            match to.write(chunk) {
-                Ok(count) => chunk = chunk.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait(to, PollFlags::OUT),
-                // Nobody reads any more: whoever writes must notice, too.
-                Err(_) => return tap.end(stream),
-            }
+        let passed = match copied {
+            Copied::Taken => pass_on(chunk, to),
+            Copied::Left => Lane::hand_over(from, to, count),
+        };
+        if passed.is_err() {
+            // Nobody reads any more: whoever writes must notice, too.
+            break;
         }
         progress.moved.fetch_add(1, Ordering::Release);
         progress.writing.store(false, Ordering::Release);
     }
     tap.end(stream);
+}
+
+fn pass_on(mut chunk: &[u8], mut to: &File) -> io::Result<()> {
+    while !chunk.is_empty() {
+        match to.write(chunk) {
+            Ok(count) => chunk = chunk.get(count..).unwrap_or_default(),
+            Err(error) => try_again(error, to)?,
+        }
+    }
+    Ok(())
+}
+
+/// Waits until it makes sense to try again, if it does.
+fn try_again(error: io::Error, to: &File) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => {}
+        io::ErrorKind::WouldBlock => wait(to, PollFlags::OUT),
+        _ => return Err(error),
+    }
+    Ok(())
 }
 
 /// Somebody else has made this stream non-blocking.

@@ -1,0 +1,112 @@
+//! [`Lane`]: how bytes get from one stream to another while we take a copy.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+/// Where the bytes are that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copied {
+    /// Here only: they must be written.
+    Taken,
+    /// Still in the pipe: they must be handed over.
+    Left,
+}
+
+/// On Linux, what waits in a pipe can be looked at and then handed to the next pipe as it is. So much is
+/// not written that way a second time, and the tape costs the conversation nothing.
+#[cfg(target_os = "linux")]
+pub(super) struct Lane {
+    /// What is looked at goes through here. Made when it is needed; none if it cannot be.
+    side: Option<Option<(File, File)>>,
+}
+
+#[cfg(target_os = "linux")]
+impl Lane {
+    /// Only pipes can do it.
+    pub(super) fn between(from: &File, to: &File) -> Self {
+        let pipes = [from, to].map(rustix::pipe::fcntl_getpipe_size);
+        Self { side: if pipes.iter().all(Result::is_ok) { None } else { Some(None) } }
+    }
+
+    /// Reads what there is. At the end of the stream that is nothing.
+    pub(super) fn read(
+        &mut self,
+        mut from: &File,
+        buffer: &mut [u8],
+    ) -> io::Result<(usize, Copied)> {
+        if let Some(count) = self.look(from, buffer)? {
+            return Ok((count, Copied::Left));
+        }
+        Ok((from.read(buffer)?, Copied::Taken))
+    }
+
+    /// Copies what waits, if that is much. A few bytes that are handed over take as much room in the
+    /// next pipe as a page.
+    fn look(&mut self, from: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        use rustix::pipe::{SpliceFlags, tee};
+        if matches!(self.side, Some(None)) {
+            return Ok(None);
+        }
+        let waits = rustix::io::ioctl_fionread(from).unwrap_or_default();
+        if waits < super::WORTH_SHARING as u64 {
+            return Ok(None);
+        }
+        let Some((side, into)) = self.side.get_or_insert_with(|| side().ok()) else {
+            return Ok(None);
+        };
+        let Ok(count) = tee(from, &*into, buffer.len(), SpliceFlags::NONBLOCK) else {
+            // It is not as we thought: then it is read.
+            return Ok(None);
+        };
+        match buffer.get_mut(..count) {
+            Some(room) if count > 0 => side.read_exact(room).map(|()| Some(count)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Hands over what was looked at.
+    pub(super) fn hand_over(from: &File, to: &File, mut count: usize) -> io::Result<()> {
+        use rustix::pipe::{SpliceFlags, splice};
+        while count > 0 {
+            match splice(from, None, to, None, count, SpliceFlags::MOVE) {
+                // It was there when it was looked at.
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(moved) => count = count.saturating_sub(moved),
+                Err(error) => super::try_again(error.into(), to)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn side() -> io::Result<(File, File)> {
+    use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+    let (side, into) = pipe_with(PipeFlags::CLOEXEC)?;
+    // Nobody gives more at once. The system may refuse; then less is looked at.
+    let _ = fcntl_setpipe_size(&into, super::CHUNK);
+    Ok((side.into(), into.into()))
+}
+
+/// Elsewhere, everything is read and written.
+#[cfg(not(target_os = "linux"))]
+pub(super) struct Lane;
+
+#[cfg(not(target_os = "linux"))]
+impl Lane {
+    pub(super) fn between(_: &File, _: &File) -> Self {
+        Self
+    }
+
+    pub(super) fn read(
+        &mut self,
+        mut from: &File,
+        buffer: &mut [u8],
+    ) -> io::Result<(usize, Copied)> {
+        Ok((from.read(buffer)?, Copied::Taken))
+    }
+
+    pub(super) fn hand_over(_: &File, _: &File, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+}
