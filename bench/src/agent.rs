@@ -17,6 +17,9 @@ const USAGE: &str = "agent DUOLOGUE [CLAUDE] [--rounds N] [--deltas N]";
 /// Characters in a delta, about a token.
 const DELTA: usize = 4;
 
+/// How soon the embedded agent is to have answered.
+const GOAL: Duration = Duration::from_millis(20);
+
 struct Options {
     duologue: PathBuf,
     claude: Option<PathBuf>,
@@ -74,6 +77,12 @@ fn main() -> Result<()> {
         let start = starts[starts.len() / 2].as_secs_f64() * 1e3;
         println!("| {name} | {start:.1} | {:.0} |", rates[rates.len() / 2]);
     }
+    let own = starts[0][starts[0].len() / 2];
+    let verdict = if own < GOAL { "reached" } else { "**missed**" };
+    println!(
+        "\nAimed for, from the start to the answered handshake: {} ms, {verdict}.",
+        GOAL.as_millis()
+    );
     std::fs::remove_dir_all(&stage.folder)?;
     Ok(())
 }

@@ -236,6 +236,7 @@ impl Bench {
                 median(costs.iter().map(|cost| cost.peak_kb)) / 1024.0,
             );
         }
+        goals(&consumers, &costs);
         Ok(())
     }
 
@@ -320,10 +321,47 @@ impl Bench {
     }
 }
 
+/// What our rows were to reach, and what they have reached: the best and the worst of them.
+fn goals(consumers: &[&Consumer], costs: &[Vec<Cost>]) {
+    let rows = || consumers.iter().zip(costs);
+    let ours = || rows().filter(|(who, _)| who.name.starts_with("Duologue"));
+    let verdict = |worst: f64, goal: f64| if worst <= goal { "reached" } else { "**missed**" };
+    println!("\nWhat was aimed for, and the best and the worst row of Duologue:\n");
+    println!("| | aimed for | best | worst | |");
+    println!("|---|--:|--:|--:|---|");
+    let peers = [
+        ("claude-codes", "sync", 0.5),
+        ("TypeScript SDK", "", 0.25),
+        ("Python SDK", "", 0.125),
+        (YARDSTICK, "", 1.0),
+    ];
+    for (peer, kind, goal) in peers {
+        let peer = rows().find(|(who, _)| who.name.starts_with(peer) && who.name.ends_with(kind));
+        let Some((peer, theirs)) = peer else { continue };
+        let ratios = ours().map(|(_, own)| {
+            median(own.iter().zip(theirs).map(|(own, theirs)| own.cpu / theirs.cpu))
+        });
+        let ratios = sorted(ratios);
+        let (best, worst) = (at(&ratios, 0.0), at(&ratios, 1.0));
+        let verdict = verdict(worst, goal);
+        println!("| CPU, {} = 1 | {goal} | {best:.2} | {worst:.2} | {verdict} |", peer.name);
+    }
+    let peaks = sorted(ours().map(|(_, own)| median(own.iter().map(|cost| cost.peak_kb))));
+    for goal in [16.0, 10.0] {
+        let (best, worst) = (at(&peaks, 0.0) / 1024.0, at(&peaks, 1.0) / 1024.0);
+        let verdict = verdict(worst, goal);
+        println!("| peak MB | {goal} | {best:.1} | {worst:.1} | {verdict} |");
+    }
+}
+
 fn median(values: impl Iterator<Item = f64>) -> f64 {
+    at(&sorted(values), 0.5)
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    at(&values, 0.5)
+    values
 }
 
 /// The value at this part of sorted values.
