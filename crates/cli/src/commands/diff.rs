@@ -11,6 +11,7 @@ use duologue_tape::diff::{Comparison, Side};
 use crate::args::Diff;
 use crate::exit;
 use crate::input::Input;
+use crate::is_read;
 use crate::visible::visible;
 
 pub(crate) fn run(args: &Diff) -> anyhow::Result<u8> {
@@ -32,7 +33,7 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
         *open = Some(Reader::new(if *side == longest { input } else { input.quiet() }));
     }
     let mut report = Report { json: args.json, out: io::stdout().lock(), equal: true };
-    report.begin()?;
+    is_read(report.begin().map_err(Into::into))?;
     let mut comparison = Comparison::new();
     // In step, so that as little as possible waits for its like.
     while sides.iter().any(|(_, _, open)| open.is_some()) {
@@ -47,7 +48,9 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
                 }
             }
         }
-        report.tell(&mut comparison)?;
+        if !report.tell(&mut comparison)? {
+            return Ok(false);
+        }
     }
     comparison.finish();
     report.tell(&mut comparison)?;
@@ -66,22 +69,26 @@ impl<W: io::Write> Report<W> {
         if self.json { write!(self.out, "{{\"differences\":[") } else { Ok(()) }
     }
 
-    fn tell(&mut self, comparison: &mut Comparison) -> io::Result<()> {
+    /// Whether anybody still listens. If not, there is a difference all the same.
+    fn tell(&mut self, comparison: &mut Comparison) -> anyhow::Result<bool> {
         while let Some(difference) = comparison.next_difference() {
-            if self.json {
+            let written = if self.json {
                 let comma = if self.equal { "" } else { "," };
-                write!(self.out, "{comma}{}", difference.to_json())?;
+                write!(self.out, "{comma}{}", difference.to_json())
             } else {
-                writeln!(self.out, "{}", visible(&difference.to_string()))?;
-            }
+                writeln!(self.out, "{}", visible(&difference.to_string()))
+            };
             self.equal = false;
+            if !is_read(written.map_err(Into::into))? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn end(mut self) -> anyhow::Result<bool> {
         if self.json {
-            writeln!(self.out, "],\"equal\":{}}}", self.equal)?;
+            is_read(writeln!(self.out, "],\"equal\":{}}}", self.equal).map_err(Into::into))?;
         }
         Ok(self.equal)
     }
@@ -93,10 +100,14 @@ fn shapes(args: &Diff) -> anyhow::Result<bool> {
         shapes.with_context(|| format!("could not read {}", path.display()))
     };
     let differences = shape::compare(&read(&args.a)?, &read(&args.b)?);
+    is_read(print(&differences, args.json).map_err(Into::into))?;
+    Ok(differences.is_empty())
+}
+
+fn print(differences: &shape::ShapeDifferences, json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", differences.to_json())?;
-        return Ok(differences.is_empty());
+    if json {
+        return writeln!(out, "{}", differences.to_json());
     }
     for kind in &differences.removed_types {
         writeln!(out, "- type {}", visible(kind))?;
@@ -110,5 +121,5 @@ fn shapes(args: &Diff) -> anyhow::Result<bool> {
     for (kind, path) in &differences.added_fields {
         writeln!(out, "+ field {} of {}", visible(path), visible(kind))?;
     }
-    Ok(differences.is_empty())
+    Ok(())
 }

@@ -45,3 +45,18 @@ fn what_cannot_be_read_is_neither() {
     let output = duologue().arg("diff").arg(&tape).arg("no-such.tape").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// Whoever stops reading still learns what came out.
+#[cfg(unix)]
+#[test]
+fn the_exit_code_does_not_depend_on_who_reads() {
+    let [a, b] =
+        ["2.1.325", "2.0.77"].map(|version| recording(&format!("{version}/04-bash-allow.tape")));
+    for flags in [&[] as &[&str], &["--json"], &["--schema"], &["--schema", "--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+        let status = command.arg("diff").args(flags).args([&a, &b]).stdout(writer).status();
+        assert_eq!(status.unwrap().code(), Some(1), "{flags:?}");
+    }
+}
