@@ -1,6 +1,7 @@
 //! Rules for texts: what gives itself away by its form, and what is known already.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
@@ -19,8 +20,9 @@ const USERS: &str = "home folders and user names";
 
 #[derive(Debug)]
 pub(super) struct TextRules {
-    /// In the order in which they are looked for.
-    forms: [Regex; 2],
+    /// In the order in which they are looked for. A copy of an expression begins without its caches, so
+    /// they are shared.
+    forms: Arc<[Regex; 2]>,
     /// Values that are known to be secret.
     secrets: Known,
     /// Names that are known to be people's.
@@ -34,7 +36,7 @@ pub(super) struct TextRules {
 #[derive(Clone, Debug, Default)]
 struct Known {
     words: Vec<String>,
-    any: Option<Regex>,
+    any: Option<Arc<Regex>>,
 }
 
 impl Known {
@@ -50,7 +52,7 @@ impl Known {
         // Of two that begin alike, the longer one.
         self.words.sort_by_key(|word| std::cmp::Reverse(word.len()));
         let words: Vec<String> = self.words.iter().map(|word| regex::escape(word)).collect();
-        self.any = RegexBuilder::new(&words.join("|")).unicode(false).build().ok();
+        self.any = RegexBuilder::new(&words.join("|")).unicode(false).build().ok().map(Arc::new);
     }
 }
 
@@ -66,7 +68,7 @@ impl TextRules {
             forms.expect("the expression is well formed")
         });
         Self {
-            forms,
+            forms: Arc::new(forms),
             secrets: Known::default(),
             users: Known::default(),
             names: HashMap::new(),
@@ -77,7 +79,7 @@ impl TextRules {
     #[cfg(feature = "session")]
     pub(super) fn fresh(&self) -> Self {
         Self {
-            forms: self.forms.clone(),
+            forms: Arc::clone(&self.forms),
             secrets: self.secrets.clone(),
             users: self.users.clone(),
             names: HashMap::new(),
@@ -129,7 +131,7 @@ impl TextRules {
     pub(super) fn replace(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut replaced = self.known(false, bytes);
         // An address goes as a whole, before the name in it does.
-        for forms in self.forms.clone() {
+        for forms in &*Arc::clone(&self.forms) {
             let text = replaced.as_deref().unwrap_or(bytes);
             if forms.is_match(text) {
                 let before = self.counts.total();
