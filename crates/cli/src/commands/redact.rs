@@ -12,6 +12,11 @@ use crate::input::Input;
 
 pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", args.tape.display());
+    if let Some(output) = &args.output {
+        let [tape, output] = [&args.tape, output].map(|path| path.canonicalize().ok());
+        // If it could not be written to its end, there would be neither.
+        anyhow::ensure!(tape.is_none() || tape != output, "name another tape for what is written");
+    }
     let mut reader = Reader::new(Input::open(&args.tape)?);
     anyhow::ensure!(
         reader.header().with_context(context)?.is_some(),

@@ -84,3 +84,14 @@ fn only_tapes_are_redacted() {
         duologue().arg("redact").arg("-").write_stdin("{\"type\":\"x\"}\n").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_tape_is_not_written_over_itself() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let lines = "{\"tape\":1}\n{\"dir\":\"err\",\"line\":\"ann@corp.com\"}\n";
+    fs::write(&tape, lines).unwrap();
+    let output = duologue().arg("redact").arg(&tape).arg("-o").arg(&tape).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&tape).unwrap(), lines);
+}
