@@ -2,18 +2,42 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// Writes `claude` into this folder, and tells where it is.
+/// How every program begins that was made here. What made it follows.
+pub(crate) const MADE_BY: &str = "#!/bin/sh\n# Made by `duologue ";
+
+/// Writes `claude` into this folder, and tells where it is. One that was not made here stays: it might
+/// be the real one.
 pub(crate) fn claude(folder: &Path, script: &str) -> anyhow::Result<PathBuf> {
     use std::os::unix::fs::PermissionsExt as _;
     let path = folder.join("claude");
+    let is_free = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata.is_file() && is_made_by(&path, ""),
+        Err(_) => true,
+    };
+    anyhow::ensure!(
+        is_free,
+        "{} is there already, and was not made by duologue; name another folder",
+        path.display()
+    );
     let context = || format!("could not write {}", path.display());
-    fs::write(&path, script).with_context(context)?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).with_context(context)?;
+    // Somebody may be starting the old one.
+    let new = folder.join(format!(".claude-{}", std::process::id()));
+    fs::write(&new, script).with_context(context)?;
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).with_context(context)?;
+    fs::rename(&new, &path).with_context(context)?;
     Ok(path)
+}
+
+/// Whether this program was made by this command of ours.
+pub(crate) fn is_made_by(program: &Path, command: &str) -> bool {
+    let mut start = Vec::new();
+    let read = fs::File::open(program).and_then(|file| file.take(256).read_to_end(&mut start));
+    read.is_ok() && start.starts_with(format!("{MADE_BY}{command}").as_bytes())
 }
 
 /// The folder, which is made if it is not there.

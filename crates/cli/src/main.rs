@@ -72,6 +72,14 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Whether somebody read what was printed: whoever has had enough still wants the exit code.
+fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
+    match printed {
+        Err(error) if is_broken_pipe(&error) => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
 fn report(error: &anyhow::Error) {
     anstream::eprintln!("{} {error}", "error:".red().bold());
     for cause in error.chain().skip(1) {

@@ -102,15 +102,19 @@ pub struct Checker {
     violations: Vec<Violation>,
 }
 
-/// How many answered requests and how many tool calls are remembered, and how many violations are
-/// told: a conversation may be longer than memory.
-const REMEMBERED: usize = 100_000;
+/// How many answered requests and how many tool calls are remembered: a conversation may be longer than
+/// memory. What belongs together stands closer together than that.
+const REMEMBERED: usize = 10_000;
+
+/// How many violations are told.
+const TOLD: usize = 100_000;
 
 /// The requests that one side has made, by id.
 #[derive(Debug, Default)]
 struct Requests {
     made: HashMap<String, Request>,
-    /// Those that have ended, in order. They are kept for a while: a second answer breaks no rule.
+    /// Those that nobody waits for any more, in order. They are kept for a while: a second answer breaks
+    /// no rule.
     ended: VecDeque<String>,
 }
 
@@ -132,13 +136,16 @@ enum RequestState {
 
 impl Requests {
     fn made(&mut self, id: &str, subtype: &str, line: u64, needs_answer: bool) {
-        let state = if needs_answer { RequestState::Open } else { RequestState::NeedsNoAnswer };
         // A request that is delivered again is the same request.
-        self.made.entry(id.to_owned()).or_insert(Request {
-            state,
-            line,
-            subtype: subtype.to_owned(),
-        });
+        if self.made.contains_key(id) {
+            return;
+        }
+        let state = if needs_answer { RequestState::Open } else { RequestState::NeedsNoAnswer };
+        let request = Request { state, line, subtype: subtype.to_owned() };
+        self.made.insert(id.to_owned(), request);
+        if !needs_answer {
+            self.end(id);
+        }
     }
 
     fn cancelled(&mut self, id: &str) {
@@ -167,7 +174,11 @@ impl Requests {
         match request.state {
             RequestState::Cancelled => Some(Rule::AnswerAfterCancellation),
             RequestState::Answered => None,
-            RequestState::Open | RequestState::NeedsNoAnswer => {
+            RequestState::NeedsNoAnswer => {
+                request.state = RequestState::Answered;
+                None
+            }
+            RequestState::Open => {
                 request.state = RequestState::Answered;
                 self.end(id);
                 None
@@ -310,7 +321,7 @@ impl Checker {
     }
 
     fn broken(&mut self, rule: Rule, line: u64, subject: String) {
-        if self.violations.len() < REMEMBERED {
+        if self.violations.len() < TOLD {
             self.violations.push(Violation { rule, line, subject });
         }
     }

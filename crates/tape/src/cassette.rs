@@ -3,19 +3,22 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use duologue::{Session, SessionBuilder};
 use duologue_protocol::{Frame, Line, LineDecoder};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio::task::JoinHandle;
 
 use crate::entry::Header;
 use crate::error::ReadError;
 use crate::recorder::{Recorder, Stopped, Stream};
 use crate::redact::Redactor;
-use crate::replay::{Match, Mismatch, Player, Step};
+use crate::replay::{Match, Mismatch, Player, Step, Wait};
 
 /// Set to anything but `0`, it makes every [`Cassette`] record anew.
 pub const RECORD: &str = "DUOLOGUE_RECORD";
@@ -36,6 +39,9 @@ pub enum CassetteError {
     /// The host does something else than on the tape. Record anew with `DUOLOGUE_RECORD=1`.
     #[error("{0}\nIf that is meant to be, record anew: set {RECORD}=1")]
     Mismatch(Mismatch),
+    /// The file is there, but is no tape.
+    #[error("{} is no tape. To record one in its place, set {RECORD}=1", .0.display())]
+    NoTape(PathBuf),
     /// The tape cannot be read.
     #[error("could not read the tape")]
     Read(#[from] ReadError),
@@ -107,7 +113,8 @@ impl Cassette {
     pub async fn start(self, builder: SessionBuilder) -> Result<TapedSession, CassetteError> {
         if !self.anew && self.path.exists() {
             let (player, ours) = self.play()?;
-            let (reader, writer) = tokio::io::split(ours);
+            let (reader, writer) = tokio::io::split(ours.pipe);
+            let reader = Playback { pipe: reader, complaint: ours.complaint };
             return match builder.connect(reader, writer).await {
                 Ok(session) => Ok(TapedSession { session, side: Side::Player(player) }),
                 Err(error) => Err(first(player, error.into()).await),
@@ -115,7 +122,7 @@ impl Cassette {
         }
         let (recorder, builder) = self.tapped(builder)?;
         let session = builder.start().await?;
-        Ok(self.recorded(session, recorder))
+        Ok(TapedSession { session, side: Side::Recorder(recorder) })
     }
 
     /// Like [`start`](Self::start); what is recorded is the agent at the other end of this pipe.
@@ -133,16 +140,13 @@ impl Cassette {
         let (recorder, builder) = self.tapped(builder)?;
         let (reader, writer) = tokio::io::split(agent);
         let session = builder.connect(reader, writer).await?;
-        Ok(self.recorded(session, recorder))
+        Ok(TapedSession { session, side: Side::Recorder(recorder) })
     }
 
-    /// Where the tape is until it is whole. A test that fails must not leave half a tape.
-    fn unfinished(&self) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!(".{}-{name}", std::process::id()))
-    }
-
-    fn tapped(&self, builder: SessionBuilder) -> Result<(Recorder, SessionBuilder), CassetteError> {
+    fn tapped(
+        &self,
+        builder: SessionBuilder,
+    ) -> Result<(Recording, SessionBuilder), CassetteError> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -151,26 +155,57 @@ impl Cassette {
         if let Some(redactor) = &self.redactor {
             options = options.redact(redactor.fresh());
         }
-        let recorder = options.create(&self.unfinished(), &header)?;
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let from = self.path.with_file_name(format!(".{}-{name}", std::process::id()));
+        let from = Unfinished(from);
+        let recorder = options.create(&from.0, &header)?;
         let tap = recorder.tap();
-        Ok((recorder, builder.tap(move |direction, line| tap.line(direction, line))))
-    }
-
-    fn recorded(self, session: Session, recorder: Recorder) -> TapedSession {
-        let from = self.unfinished();
-        TapedSession { session, side: Side::Recorder { recorder, from, to: self.path } }
+        let builder = builder.tap(move |direction, line| tap.line(direction, line));
+        Ok((Recording { recorder, from, to: self.path.clone() }, builder))
     }
 
     /// Plays the tape at the other end of a pipe.
-    fn play(&self) -> Result<(Playing, DuplexStream), ReadError> {
+    fn play(&self) -> Result<(Playing, Playback<DuplexStream>), CassetteError> {
         let path = self.path.clone();
-        let player = Player::new(|| File::open(&path), self.how)?;
+        let mut player = Player::new(|| File::open(&path), self.how)?;
+        if player.header()?.is_none() {
+            return Err(CassetteError::NoTape(path));
+        }
         let (ours, its) = tokio::io::duplex(PIPE);
-        Ok((tokio::spawn(play(player, its)), ours))
+        let complaint = Complaint::default();
+        let playback = Playback { pipe: ours, complaint: Arc::clone(&complaint) };
+        Ok((tokio::spawn(play(player, its, complaint)), playback))
     }
 }
 
 type Playing = JoinHandle<Result<(), CassetteError>>;
+
+/// Why the other end has stopped, if it was not the end of the tape.
+type Complaint = Arc<Mutex<Option<String>>>;
+
+/// What the agent on the tape says. Where it stops because of the host, the host is told so: a test that
+/// fails there should say why.
+struct Playback<R> {
+    pipe: R,
+    complaint: Complaint,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Playback<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        std::task::ready!(Pin::new(&mut self.pipe).poll_read(context, buffer))?;
+        let ended = buffer.filled().len() == before;
+        let complaint = || self.complaint.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Poll::Ready(match ended.then(complaint).flatten() {
+            Some(complaint) => Err(io::Error::other(complaint)),
+            None => Ok(()),
+        })
+    }
+}
 
 /// What went wrong at the other end, which is why this end failed; else what this end says.
 async fn first(player: Playing, error: CassetteError) -> CassetteError {
@@ -180,23 +215,40 @@ async fn first(player: Playing, error: CassetteError) -> CassetteError {
     }
 }
 
-async fn play(mut player: Player<File>, pipe: DuplexStream) -> Result<(), CassetteError> {
-    let (mut reader, mut writer) = tokio::io::split(pipe);
+async fn play(
+    mut player: Player<File>,
+    mut pipe: DuplexStream,
+    complaint: Complaint,
+) -> Result<(), CassetteError> {
+    let played = converse(&mut player, &mut pipe).await;
+    if let Err(error) = &played {
+        // Before the pipe is closed, which is when it is looked at.
+        *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+    }
+    drop(pipe);
+    played
+}
+
+async fn converse(player: &mut Player<File>, pipe: &mut DuplexStream) -> Result<(), CassetteError> {
     let mut decoder = LineDecoder::new();
     let mut chunk = vec![0; PIPE];
     loop {
         match player.next_step()? {
             Step::Say(_, Stream::ToHost, line) => {
                 // A host that is gone reads no more.
-                let _ = writer.write_all(line.raw()).await;
-                let _ = writer.write_all(b"\n").await;
+                let _ = pipe.write_all(line.raw()).await;
+                let _ = pipe.write_all(b"\n").await;
+            }
+            // Nobody can send one to an agent that is no process.
+            Step::Wait(Wait::Signal(name)) => {
+                player.handle_signal(&name);
             }
             Step::Wait(_) => {
-                let count = reader.read(&mut chunk).await.unwrap_or(0);
+                let count = pipe.read(&mut chunk).await.unwrap_or(0);
                 let mut rest = chunk.get(..count).unwrap_or_default();
                 while let Some(frame) = decoder.next(&mut rest) {
                     if let Frame::Line(line) = frame {
-                        told(&mut player, &line)?;
+                        told(player, &line)?;
                     }
                 }
                 if count == 0 {
@@ -222,14 +274,32 @@ pub struct TapedSession {
 
 #[derive(Debug)]
 enum Side {
-    Recorder { recorder: Recorder, from: PathBuf, to: PathBuf },
+    Recorder(Recording),
     Player(Playing),
+}
+
+#[derive(Debug)]
+struct Recording {
+    recorder: Recorder,
+    from: Unfinished,
+    to: PathBuf,
+}
+
+/// Where a tape is until it is whole. A test that fails must not leave half a tape.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // Once it is whole, it is elsewhere.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl TapedSession {
     /// Whether this conversation is being recorded.
     pub const fn is_recorded(&self) -> bool {
-        matches!(self.side, Side::Recorder { .. })
+        matches!(self.side, Side::Recorder(_))
     }
 
     /// Ends the conversation. What was recorded is kept; what was replayed must have come to its end.
@@ -240,9 +310,9 @@ impl TapedSession {
         let Self { session, side } = self;
         let closed = session.close().await;
         match side {
-            Side::Recorder { recorder, from, to } => {
+            Side::Recorder(recording) => {
                 closed?;
-                finish(recorder, &from, &to)
+                finish(recording)
             }
             Side::Player(player) => match player.await {
                 Ok(Err(theirs)) => Err(theirs),
@@ -252,12 +322,13 @@ impl TapedSession {
     }
 }
 
-fn finish(recorder: Recorder, from: &Path, to: &Path) -> Result<(), CassetteError> {
+fn finish(recording: Recording) -> Result<(), CassetteError> {
+    let Recording { recorder, from, to } = recording;
     let tap = recorder.tap();
     tap.end(Stream::ToAgent);
     tap.exit(crate::entry::Exit::with_code(0));
     recorder.finish(PATIENCE)?;
-    Ok(fs::rename(from, to)?)
+    Ok(fs::rename(&from.0, &to)?)
 }
 
 impl Deref for TapedSession {

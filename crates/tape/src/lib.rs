@@ -13,6 +13,9 @@
 //! {"t":9012,"exit":{"code":0,"signal":null}}
 //! ```
 //!
+//! With `"redacted":true` in the header, things were replaced: a host that replays it may say anything
+//! there.
+//!
 //! - [`Reader`] and [`Writer`]: tapes as streams, packed or not.
 //! - [`Recorder`]: a tape beside a conversation, which it never holds up.
 //! - [`redact`]: tapes that can be shared. [`diff`]: two tapes compared by meaning.

@@ -15,10 +15,14 @@
 //! assert_eq!(redactor.counts().total(), 2);
 //! ```
 //!
-//! What it cannot see: a secret that is streamed in pieces, one delta at a time, or one that is
-//! encoded. Look at a tape before you share it.
+//! Texts are looked at as they read, not as they are escaped; a text that is JSON itself is gone into.
+//!
+//! What it cannot see: a secret that is streamed in pieces, one delta at a time, or one that is encoded
+//! (base64); a name, before the first home folder tells that it is one. For the latter a tape can be
+//! gone through twice: see [`Redactor::again`]. Look at a tape before you share it.
 
 mod counts;
+mod forms;
 pub(crate) mod scan;
 mod text;
 
@@ -30,7 +34,9 @@ use serde_json::Value;
 use crate::entry::{Event, Header};
 
 pub use counts::Counts;
+pub(crate) use forms::is_masked;
 
+use forms::{is_replaced, is_secret_name};
 use scan::{Kind, Scalar};
 use text::TextRules;
 
@@ -50,8 +56,20 @@ const ACCOUNT_FIELDS: &[&str] = &[
     "account_uuid",
     "fullName",
     "full_name",
-    "displayName",
 ];
+
+/// Fields that do so in an account. Models have them, too.
+const FIELDS_OF_ACCOUNTS: &[&str] = &["displayName", "display_name", "name", "uuid"];
+
+/// Fields whose values are words of the wire, whatever the user is called.
+const WIRE: &[&str] =
+    &["type", "subtype", "role", "behavior", "hook_event_name", "permissionMode", "stop_reason"];
+
+/// What tells in the header of a tape that things were replaced on it.
+pub(crate) const REDACTED: &str = "redacted";
+
+/// How deep a text is gone into that is JSON in JSON.
+const DEEPEST: usize = 8;
 
 /// Replaces what should not be told. One per tape: it remembers what it has called what.
 #[derive(Debug)]
@@ -88,7 +106,7 @@ impl Redactor {
                     let name = Path::new(value).file_name().and_then(|name| name.to_str());
                     name.into_iter().for_each(|name| self.text.know_user(name));
                 }
-                name if text::is_secret_name(name) => self.text.know_secret(value),
+                name if is_secret_name(name) => self.text.know_secret(value),
                 _ => {}
             }
         }
@@ -113,18 +131,34 @@ impl Redactor {
         &self.text.counts
     }
 
+    /// The same for the same tape once more, from its beginning: all that it has learned counts from the
+    /// first line on, and the counts begin anew.
+    #[must_use]
+    pub fn again(mut self) -> Self {
+        self.text.counts = Counts::default();
+        self
+    }
+
     /// The header without what should not be told.
     #[must_use]
     pub fn header(&mut self, header: &Header) -> Header {
         let mut header = header.clone();
+        header.program = header.program.map(|program| self.words(&program));
+        let mut flag = String::new();
         for word in &mut header.argv {
+            let is_secret = flag.starts_with('-') && is_secret_name(&flag);
+            flag.clone_from(word);
             // Settings and servers travel in arguments, as JSON.
-            *word = String::from_utf8_lossy(&self.bytes(word.as_bytes())).into_owned();
+            *word = match is_secret && !word.starts_with('-') && !is_replaced(word.as_bytes()) {
+                true => self.text.secret(word),
+                false => self.words(word),
+            };
         }
         let extra = Value::Object(std::mem::take(&mut header.extra)).to_string();
-        if let Ok(Value::Object(extra)) = serde_json::from_slice(&self.bytes(extra.as_bytes())) {
+        if let Ok(Value::Object(extra)) = serde_json::from_str(&self.words(&extra)) {
             header.extra = extra;
         }
+        header.extra.insert(REDACTED.to_owned(), Value::Bool(true));
         header
     }
 
@@ -136,37 +170,34 @@ impl Redactor {
             Event::ToAgent(line) => Event::ToAgent(self.line(line)),
             Event::Stderr(line) => Event::Stderr(self.line(line)),
             Event::Unknown(line) => Event::Unknown(self.line(line)),
-            Event::Note(note) => {
-                let bytes = self.text.replace(note.as_bytes());
-                Event::Note(String::from_utf8_lossy(&bytes).into_owned())
-            }
+            Event::Note(note) => Event::Note(self.words(&note)),
             other @ (Event::TooLong(_) | Event::Exit(_)) => other,
         }
     }
 
     fn line(&mut self, line: Line) -> Line {
-        let bytes = self.bytes(line.raw());
-        if bytes == line.raw() {
-            return line;
-        }
+        let Some(bytes) = self.bytes(line.raw(), 0) else { return line };
         let redacted = Line::from(bytes);
         if line.has_newline() { redacted } else { redacted.without_newline() }
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let replaced = self.fields(bytes);
-        self.text.replace(replaced.as_deref().unwrap_or(bytes))
+    fn words(&mut self, text: &str) -> String {
+        match self.bytes(text.as_bytes(), 0) {
+            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            None => text.to_owned(),
+        }
     }
 
-    /// Replaces whole fields; `None` if there are none to replace, or this is no JSON.
-    fn fields(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let scalars = scan::scalars(bytes)?;
+    /// A text without what should not be told; `None` if it may all be told.
+    fn bytes(&mut self, bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
+        let scalars = if depth < DEEPEST { scan::scalars(bytes) } else { None };
+        let Some(scalars) = scalars else { return self.text.replace(bytes) };
         let mut replaced = Vec::new();
         let mut copied = 0;
         for scalar in scalars {
-            let Some(new) = self.field(&scalar, bytes) else { continue };
+            let Some(new) = self.scalar(&scalar, bytes, depth) else { continue };
             replaced.extend_from_slice(bytes.get(copied..scalar.span.start)?);
-            replaced.extend_from_slice(new.as_bytes());
+            replaced.extend_from_slice(&new);
             copied = scalar.span.end;
         }
         if copied == 0 {
@@ -176,32 +207,81 @@ impl Redactor {
         Some(replaced)
     }
 
-    /// What stands instead of this value, quotes included.
-    fn field(&mut self, scalar: &Scalar, bytes: &[u8]) -> Option<String> {
-        let value = bytes.get(scalar.span.clone())?;
-        let chosen = self.paths.iter().any(|path| {
+    /// What stands instead of this name or value, quotes included.
+    fn scalar(&mut self, scalar: &Scalar, bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
+        let raw = bytes.get(scalar.span.clone())?;
+        let inside = || raw.get(1..raw.len().checked_sub(1)?);
+        match scalar.kind {
+            Kind::Word => None,
+            Kind::Number => self.number(scalar, raw),
+            Kind::Name | Kind::Text if raw.len() <= 2 => None,
+            Kind::Name | Kind::Text if raw.contains(&b'\\') => match scan::decoded(raw) {
+                Some(text) => self.text_of(scalar, text.as_bytes(), depth).map(|new| quoted(&new)),
+                // Half a surrogate: it is looked at as it stands.
+                None => self.text.replace(inside()?).map(|new| [b"\"", &*new, b"\""].concat()),
+            },
+            Kind::Name | Kind::Text => {
+                self.text_of(scalar, inside()?, depth).map(|new| quoted(&new))
+            }
+        }
+    }
+
+    fn is_chosen(&self, scalar: &Scalar) -> bool {
+        self.paths.iter().any(|path| {
             scalar.path.strip_prefix(path.as_str()).is_some_and(|rest| {
                 rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
             })
-        });
-        let key = scalar.path.rsplit('.').next().unwrap_or_default();
-        match scalar.kind {
-            Kind::Text if value.len() <= 2 => None,
-            Kind::Text if chosen => {
-                Some(format!("\"{}\"", self.text.name("chosen fields", value, "redacted-")))
-            }
-            Kind::Number if chosen => {
-                self.text.counts.add("chosen fields");
-                Some("0".to_owned())
-            }
+        })
+    }
+
+    fn number(&mut self, scalar: &Scalar, raw: &[u8]) -> Option<Vec<u8>> {
+        let tells = self.is_chosen(scalar) && raw != b"0";
+        tells.then(|| self.text.counts.add("chosen fields"));
+        tells.then(|| b"0".to_vec())
+    }
+
+    /// What is said instead of this, without quotes and escapes.
+    fn text_of(&mut self, scalar: &Scalar, text: &[u8], depth: usize) -> Option<Vec<u8>> {
+        let mut keys = scalar.path.rsplit('.');
+        let key = keys.next().unwrap_or_default();
+        if scalar.kind == Kind::Name {
+            // A word is the wire's; a path or an address is somebody's.
+            let is_word = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            return if is_word { None } else { self.text.replace(text) };
+        }
+        if is_replaced(text) {
+            return None;
+        }
+        if self.is_chosen(scalar) {
+            return Some(self.text.name("chosen fields", text, "redacted-").into_bytes());
+        }
+        let of_account =
+            keys.next().is_some_and(|parent| parent.to_lowercase().contains("account"));
+        let is_account =
+            ACCOUNT_FIELDS.contains(&key) || (of_account && FIELDS_OF_ACCOUNTS.contains(&key));
+        match text {
             // An address among the account fields is an address everywhere.
-            Kind::Text if ACCOUNT_FIELDS.contains(&key) && !value.contains(&b'@') => {
-                Some(format!("\"{}\"", self.text.name("account fields", value, "account-")))
+            _ if is_account && !text.contains(&b'@') => {
+                Some(self.text.name("account fields", text, "account-").into_bytes())
             }
-            Kind::Text if text::is_secret_name(key) => {
-                Some(format!("\"{}\"", self.text.name("keys and tokens", value, "secret-")))
+            _ if is_secret_name(key) => {
+                Some(self.text.secret(&String::from_utf8_lossy(text)).into_bytes())
             }
-            Kind::Text | Kind::Number | Kind::Word => None,
+            _ if WIRE.contains(&key) => self.text.replace_forms(text),
+            _ => self.bytes(text, depth + 1),
         }
     }
+}
+
+/// A text as JSON has it. What was no UTF-8 in it stays as it is.
+fn quoted(text: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'"'];
+    for chunk in text.utf8_chunks() {
+        let valid = Value::from(chunk.valid()).to_string();
+        let inside = valid.strip_prefix('"').and_then(|valid| valid.strip_suffix('"'));
+        quoted.extend_from_slice(inside.unwrap_or_default().as_bytes());
+        quoted.extend_from_slice(chunk.invalid());
+    }
+    quoted.push(b'"');
+    quoted
 }

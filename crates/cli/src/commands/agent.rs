@@ -1,13 +1,13 @@
 //! `duologue agent`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 use duologue_agent::embedded;
 
 use crate::args::Agent;
+use crate::install::{self, MADE_BY};
 use crate::{exit, runtime};
 
 pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
@@ -28,14 +28,10 @@ fn install_folder(flags: &[String]) -> Option<&str> {
 
 /// Writes an executable named `claude`, for hosts that take one path and no arguments.
 fn install(folder: &Path) -> anyhow::Result<u8> {
-    let program = std::env::current_exe().context("this program cannot be found")?;
-    let program = program.to_str().context("the path of this program is no text")?;
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let path = folder.join("claude");
-    let script = format!("#!/bin/sh\nexec {} agent \"$@\"\n", shell_words::quote(program));
-    let context = || format!("{} cannot be written", path.display());
-    fs::write(&path, script).with_context(context)?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).with_context(context)?;
+    let us = install::us()?;
+    let script = format!("{MADE_BY}agent --install`.\nexec {us} agent \"$@\"\n");
+    let path = install::claude(folder, &script)?;
     anstream::println!("{}", path.display());
     Ok(exit::OK)
 }

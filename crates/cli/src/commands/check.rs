@@ -13,6 +13,7 @@ use duologue_tape::Reader;
 use crate::args::Check;
 use crate::exit;
 use crate::input::Input;
+use crate::is_read;
 
 use report::Report;
 use tally::Tally;
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
         match check(file, args) {
             Ok(report) => {
                 if !args.json {
-                    human::print(&report, args.strict)?;
+                    is_read(human::print(&report, args.strict))?;
                 }
                 reports.push(report);
             }
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
         }
     }
     if args.json {
-        json::print(&reports, &unreadable, args.strict)?;
+        is_read(json::print(&reports, &unreadable, args.strict))?;
     }
     let understood = reports.iter().all(|report| report.is_understood(args.strict));
     Ok(match (unreadable.is_empty(), understood) {

@@ -4,35 +4,55 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use duologue_tape::Reader;
 use duologue_tape::diff::shape::{self, Shapes};
 use duologue_tape::diff::{Comparison, Side};
+use duologue_tape::{Event, Reader};
 
 use crate::args::Diff;
 use crate::exit;
 use crate::input::Input;
+use crate::is_read;
 use crate::visible::visible;
 
 pub(crate) fn run(args: &Diff) -> anyhow::Result<u8> {
+    let stdin = Path::new("-");
+    anyhow::ensure!(args.a != stdin || args.b != stdin, "stdin can be read only once");
     let same = if args.schema { shapes(args)? } else { events(args)? };
     Ok(if same { exit::OK } else { exit::DIFFERENT })
 }
 
-fn reader(path: &Path) -> anyhow::Result<Reader<Input>> {
-    Ok(Reader::new(Input::open(path)?))
+fn is_tape(reader: &mut Reader<Input>, path: &Path) -> anyhow::Result<bool> {
+    let header = reader.header().with_context(|| format!("could not read {}", path.display()))?;
+    Ok(header.is_some())
+}
+
+/// A capture knows only what the agent said. What a tape knows besides is no difference.
+fn is_of_agent(event: &Event) -> bool {
+    matches!(event, Event::ToHost(_) | Event::TooLong(_))
+}
+
+fn tell_if(one_sided: bool) {
+    if one_sided {
+        anstream::eprintln!("one of them is no tape: only what the agent said is compared");
+    }
 }
 
 fn events(args: &Diff) -> anyhow::Result<bool> {
     let mut sides = [(Side::A, &args.a), (Side::B, &args.b)].map(|(side, path)| (side, path, None));
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let longest = if size(&args.a) >= size(&args.b) { Side::A } else { Side::B };
+    let mut tapes = 0;
     for (side, path, open) in &mut sides {
         // Both are read at once, and two bars would draw over each other.
         let input = Input::open(path)?;
-        *open = Some(Reader::new(if *side == longest { input } else { input.quiet() }));
+        let mut reader = Reader::new(if *side == longest { input } else { input.quiet() });
+        tapes += usize::from(is_tape(&mut reader, path)?);
+        *open = Some(reader);
     }
+    let one_sided = tapes == 1;
+    tell_if(one_sided);
     let mut report = Report { json: args.json, out: io::stdout().lock(), equal: true };
-    report.begin()?;
+    is_read(report.begin().map_err(Into::into))?;
     let mut comparison = Comparison::new();
     // In step, so that as little as possible waits for its like.
     while sides.iter().any(|(_, _, open)| open.is_some()) {
@@ -40,6 +60,7 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
             let Some(reader) = open else { continue };
             let entry = reader.next_entry();
             match entry.with_context(|| format!("could not read {}", path.display()))? {
+                Some(entry) if one_sided && !is_of_agent(&entry.event) => {}
                 Some(entry) => comparison.take(*side, &entry.event),
                 None => {
                     comparison.end(*side);
@@ -47,7 +68,9 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
                 }
             }
         }
-        report.tell(&mut comparison)?;
+        if !report.tell(&mut comparison)? {
+            return Ok(false);
+        }
     }
     comparison.finish();
     report.tell(&mut comparison)?;
@@ -66,37 +89,54 @@ impl<W: io::Write> Report<W> {
         if self.json { write!(self.out, "{{\"differences\":[") } else { Ok(()) }
     }
 
-    fn tell(&mut self, comparison: &mut Comparison) -> io::Result<()> {
+    /// Whether anybody still listens. If not, there is a difference all the same.
+    fn tell(&mut self, comparison: &mut Comparison) -> anyhow::Result<bool> {
         while let Some(difference) = comparison.next_difference() {
-            if self.json {
+            let written = if self.json {
                 let comma = if self.equal { "" } else { "," };
-                write!(self.out, "{comma}{}", difference.to_json())?;
+                write!(self.out, "{comma}{}", difference.to_json())
             } else {
-                writeln!(self.out, "{}", visible(&difference.to_string()))?;
-            }
+                writeln!(self.out, "{}", visible(&difference.to_string()))
+            };
             self.equal = false;
+            if !is_read(written.map_err(Into::into))? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn end(mut self) -> anyhow::Result<bool> {
         if self.json {
-            writeln!(self.out, "],\"equal\":{}}}", self.equal)?;
+            is_read(writeln!(self.out, "],\"equal\":{}}}", self.equal).map_err(Into::into))?;
         }
         Ok(self.equal)
     }
 }
 
 fn shapes(args: &Diff) -> anyhow::Result<bool> {
-    let read = |path: &Path| {
-        let shapes = Shapes::read(&mut reader(path)?);
-        shapes.with_context(|| format!("could not read {}", path.display()))
+    let read = |path: &Path| -> anyhow::Result<(bool, Shapes)> {
+        let mut reader = Reader::new(Input::open(path)?);
+        let is_tape = is_tape(&mut reader, path)?;
+        let shapes = Shapes::read(&mut reader);
+        Ok((is_tape, shapes.with_context(|| format!("could not read {}", path.display()))?))
     };
-    let differences = shape::compare(&read(&args.a)?, &read(&args.b)?);
+    let ((a_is_tape, a), (b_is_tape, b)) = (read(&args.a)?, read(&args.b)?);
+    let mut differences = shape::compare(&a, &b);
+    if a_is_tape != b_is_tape {
+        tell_if(true);
+        let of_agent = |kind: &String| kind.ends_with("(to host)");
+        differences.removed_types.retain(of_agent);
+        differences.added_types.retain(of_agent);
+    }
+    is_read(print(&differences, args.json).map_err(Into::into))?;
+    Ok(differences.is_empty())
+}
+
+fn print(differences: &shape::ShapeDifferences, json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", differences.to_json())?;
-        return Ok(differences.is_empty());
+    if json {
+        return writeln!(out, "{}", differences.to_json());
     }
     for kind in &differences.removed_types {
         writeln!(out, "- type {}", visible(kind))?;
@@ -110,5 +150,5 @@ fn shapes(args: &Diff) -> anyhow::Result<bool> {
     for (kind, path) in &differences.added_fields {
         writeln!(out, "+ field {} of {}", visible(path), visible(kind))?;
     }
-    Ok(differences.is_empty())
+    Ok(())
 }

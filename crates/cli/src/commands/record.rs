@@ -6,6 +6,8 @@ mod pump;
 mod signals;
 mod streams;
 
+use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
@@ -41,21 +43,32 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     let streams = Streams::open()?;
     let voice = streams.voice();
     let (told, was_told) = mpsc::channel();
-    let on_stop = {
+    let stopped = {
         let voice = voice.clone();
-        move |stopped: &Stopped| {
-            voice.say(&format!("recording stopped early: {stopped}"));
+        move |reason: &dyn Display| {
+            voice.say(&format!("recording stopped early: {reason}"));
             // Only the end waits for it.
             let _ = told.send(());
         }
     };
-    let mut options = Recorder::options().queue(args.queue.saturating_mul(MIB)).on_stop(on_stop);
-    if args.redact {
-        options = options.redact(crate::commands::redact::redactor(&args.paths));
-    }
-    let recorder = options
-        .create(&path, &header(args))
-        .with_context(|| format!("could not create {}", path.display()))?;
+    let options = || {
+        let stopped = stopped.clone();
+        let options = Recorder::options().queue(args.queue.saturating_mul(MIB));
+        let options = options.on_stop(move |reason: &Stopped| stopped(reason));
+        match args.redact {
+            true => options.redact(crate::commands::redact::redactor(&args.paths)),
+            false => options,
+        }
+    };
+    let recorder = match options().create(&path, &header(args)) {
+        // A disk that is full already is no worse than one that gets full.
+        Err(error) if is_full(&error) => {
+            stopped(&format!("{} could not be created: {error}", path.display()));
+            options().create(Path::new("/dev/null"), &header(args))
+        }
+        other => other,
+    };
+    let recorder = recorder.with_context(|| format!("could not create {}", path.display()))?;
     let tap = recorder.tap();
 
     // Before the agent is there, so that none is lost.
@@ -74,6 +87,10 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
         }
     }
     Ok(end.follow())
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// The tape; a new one if a folder is named.

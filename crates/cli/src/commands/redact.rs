@@ -12,6 +12,11 @@ use crate::input::Input;
 
 pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", args.tape.display());
+    if let Some(output) = &args.output {
+        let [tape, output] = [&args.tape, output].map(|path| path.canonicalize().ok());
+        // If it could not be written to its end, there would be neither.
+        anyhow::ensure!(tape.is_none() || tape != output, "name another tape for what is written");
+    }
     let mut reader = Reader::new(Input::open(&args.tape)?);
     anyhow::ensure!(
         reader.header().with_context(context)?.is_some(),
@@ -19,6 +24,11 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
         args.tape.display()
     );
     let mut redactor = redactor(&args.paths);
+    // A name may stand on the tape before what tells that it is one. A stream is read only once.
+    if args.tape.is_file() {
+        copy(&mut Reader::new(Input::open(&args.tape)?), &mut redactor, io::sink())?;
+        redactor = redactor.again();
+    }
     match &args.output {
         Some(path) => {
             let file = TapeFile::create(path)
@@ -28,6 +38,9 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
         None => {
             let _ = copy(&mut reader, &mut redactor, io::stdout().lock())?;
         }
+    }
+    if let Some(torn) = reader.torn() {
+        anstream::eprintln!("line {} of the tape was cut off, and is left out", torn.line);
     }
     anstream::eprintln!("replaced {}", redactor.counts());
     Ok(exit::OK)
@@ -51,9 +64,6 @@ fn copy<R: Read, W: Write>(
     let mut writer = Writer::new(output, &redactor.header(header))?;
     while let Some(entry) = reader.next_entry().context("could not read the tape")? {
         writer.event(entry.millis, &redactor.event(entry.event))?;
-    }
-    if let Some(torn) = reader.torn() {
-        anstream::eprintln!("line {} of the tape was cut off, and is left out", torn.line);
     }
     Ok(writer.finish()?)
 }

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
-use crate::install::{self, word};
+use crate::install::{self, MADE_BY, word};
 
 /// Where the tape is, if nobody says so.
 const TAPE: &str = "DUOLOGUE_TAPE";
@@ -21,8 +21,8 @@ pub(crate) fn run(args: &Replay) -> anyhow::Result<u8> {
     let mut rest = args.rest.as_slice();
     let tape = match (&args.tape, std::env::var_os(TAPE)) {
         (Some(tape), _) => tape.clone(),
-        (None, Some(tape)) => PathBuf::from(tape),
-        (None, None) => anyhow::bail!("name a tape, or set {TAPE}"),
+        (None, Some(tape)) if !tape.is_empty() => PathBuf::from(tape),
+        _ => anyhow::bail!("name a tape, or set {TAPE}"),
     };
     if rest.first().is_some_and(|word| word == "--") {
         rest = rest.get(1..).unwrap_or_default();
@@ -57,10 +57,10 @@ fn install(args: &Replay) -> anyhow::Result<u8> {
         None => "''".to_owned(),
     };
     let script = format!(
-        "#!/bin/sh\n\
-         # Made by `duologue replay --install`: the agent on a tape.\n\
-         tape={tape}\n\
-         exec {us} replay{flags} \"${{{TAPE}:-$tape}}\" -- \"$@\"\n"
+        "{MADE_BY}replay --install`: the agent on a tape.\n\
+         tape=${{{TAPE}:-{tape}}}\n\
+         [ -n \"$tape\" ] || {{ echo 'duologue: set {TAPE}' >&2; exit 2; }}\n\
+         exec {us} replay{flags} \"$tape\" -- \"$@\"\n"
     );
     let path = install::claude(&folder, &script)?;
     anstream::eprintln!("{} replays {TAPE}", path.display());

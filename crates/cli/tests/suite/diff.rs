@@ -45,3 +45,43 @@ fn what_cannot_be_read_is_neither() {
     let output = duologue().arg("diff").arg(&tape).arg("no-such.tape").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+/// Whoever stops reading still learns what came out.
+#[cfg(unix)]
+#[test]
+fn the_exit_code_does_not_depend_on_who_reads() {
+    let [a, b] =
+        ["2.1.325", "2.0.77"].map(|version| recording(&format!("{version}/04-bash-allow.tape")));
+    for flags in [&[] as &[&str], &["--json"], &["--schema"], &["--schema", "--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+        let status = command.arg("diff").args(flags).args([&a, &b]).stdout(writer).status();
+        assert_eq!(status.unwrap().code(), Some(1), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_capture_is_compared_with_what_the_agent_said() {
+    let tape = recording("2.1.325/04-bash-allow.tape");
+    let entries = std::fs::read_to_string(&tape).unwrap();
+    let entries =
+        entries.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let said = entries.filter(|entry| entry["dir"] == "out");
+    let capture: String =
+        said.map(|entry| format!("{}\n", entry["line"].as_str().unwrap())).collect();
+    for flags in [&[] as &[&str], &["--schema"]] {
+        let mut diff = duologue();
+        diff.arg("diff").args(flags).arg(&tape).arg("-");
+        let output = diff.write_stdin(capture.as_bytes()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+        assert!(text(&output.stderr).contains("only what the agent said"));
+        // Something that is missing is found all the same.
+        let mut diff = duologue();
+        diff.arg("diff").args(flags).arg(&tape).arg("-");
+        let some = capture.lines().next().unwrap();
+        assert_eq!(diff.write_stdin(some).output().unwrap().status.code(), Some(1));
+    }
+    let output = duologue().args(["diff", "-", "-"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -21,6 +21,10 @@ mod record_deaths;
 #[cfg(unix)]
 mod record_disks;
 #[cfg(unix)]
+mod record_install;
+#[cfg(unix)]
+mod record_signals;
+#[cfg(unix)]
 mod record_terminal;
 mod redact;
 #[cfg(unix)]

@@ -111,6 +111,11 @@ fn from_the_shell() {
 }
 
 #[test]
+fn record_and_replay() {
+    run("docs/record-and-replay.md");
+}
+
+#[test]
 fn see_the_wire() {
     run("docs/see-the-wire.md");
 }

@@ -25,9 +25,9 @@ fn a_tape_loses_what_it_should_and_nothing_else() {
     let output = duologue().arg("redact").arg(&tape).output().unwrap();
     assert!(output.status.success());
     let expected = concat!(
-        r#"{"tape":1,"program":"claude","argv":["--x=sk-ant-redacted-1"]}"#,
+        r#"{"tape":1,"program":"claude","argv":["--x=sk-ant-redacted-1"],"redacted":true}"#,
         "\n",
-        r#"{"t":1,"dir":"out","line":"{\"account\":{\"email\":\"user3@example.com\",\"organization\":\"account-2\"},\"cwd\":\"/home/user4/p\",\"n\":1.50}"}"#,
+        r#"{"t":1,"dir":"out","line":"{\"account\":{\"email\":\"user2@example.com\",\"organization\":\"account-3\"},\"cwd\":\"/home/user4/p\",\"n\":1.50}"}"#,
         "\n",
         r#"{"t":2,"dir":"err","line":"user4 said sk-ant-redacted-1 and Bearer secret-5"}"#,
         "\n",
@@ -41,7 +41,23 @@ fn a_tape_loses_what_it_should_and_nothing_else() {
     let again = folder.path().join("again.tape");
     fs::write(&again, &output.stdout).unwrap();
     let output = duologue().arg("redact").arg(&again).output().unwrap();
-    assert!(text(&output.stdout).contains("Bearer secret-5"), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stdout), expected);
+    assert!(text(&output.stderr).contains("replaced nothing"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_name_goes_from_the_first_line_on() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let lines = "{\"tape\":1,\"program\":\"claude\",\"argv\":[\"ann asks\"]}\n\
+                 {\"dir\":\"out\",\"line\":\"{\\\"cwd\\\":\\\"/home/ann\\\"}\"}\n";
+    fs::write(&tape, lines).unwrap();
+    let output = duologue().arg("redact").arg(&tape).output().unwrap();
+    assert_eq!(text(&output.stdout), {
+        let lines = lines.replace("ann", "user1");
+        lines.replace("asks\"]}", "asks\"],\"redacted\":true}")
+    });
+    assert!(text(&output.stderr).contains("replaced 2 home folders"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -67,4 +83,15 @@ fn only_tapes_are_redacted() {
     let output =
         duologue().arg("redact").arg("-").write_stdin("{\"type\":\"x\"}\n").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_tape_is_not_written_over_itself() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let lines = "{\"tape\":1}\n{\"dir\":\"err\",\"line\":\"ann@corp.com\"}\n";
+    fs::write(&tape, lines).unwrap();
+    let output = duologue().arg("redact").arg(&tape).arg("-o").arg(&tape).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&tape).unwrap(), lines);
 }

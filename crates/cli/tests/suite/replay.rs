@@ -159,4 +159,54 @@ fn without_a_tape_there_is_nothing_to_replay() {
     let output = duologue().arg("replay").env_remove("DUOLOGUE_TAPE").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("DUOLOGUE_TAPE"));
+    let folder = TempDir::new().unwrap();
+    let installed = duologue().args(["replay", "--install"]).arg(folder.path()).output();
+    assert!(installed.unwrap().status.success());
+    let mut installed = Command::new(folder.path().join("claude"));
+    let output = installed.arg("-p").env_remove("DUOLOGUE_TAPE").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("DUOLOGUE_TAPE"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_no_tape_is_not_replayed() {
+    let folder = tempfile::TempDir::new().unwrap();
+    for (name, bytes) in [("empty", &b""[..]), ("garbage", b"\x00\xff\n{]\n")] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        for args in [&["replay"] as &[&str], &["replay", "--as-host"]] {
+            let output = duologue().args(args).arg(&path).args(["--", "cat"]).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{args:?} {name}");
+            assert!(output.stdout.is_empty());
+            assert!(text(&output.stderr).contains("is no tape"), "{}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn a_signal_that_cannot_be_heard_is_reported() {
+    let tape =
+        "{\"tape\":1}\n{\"note\":\"signal SIGKILL\"}\n{\"exit\":{\"code\":null,\"signal\":9}}\n";
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    std::fs::write(&path, tape).unwrap();
+    let output = duologue().arg("replay").arg(&path).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("the signal SIGKILL"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_pause_that_has_no_end_is_waited_for() {
+    let tape = "{\"tape\":1}\n{\"t\":0,\"dir\":\"out\",\"line\":\"a\"}\n{\"t\":9,\"dir\":\"out\",\"line\":\"b\"}\n";
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    std::fs::write(&path, tape).unwrap();
+    let mut child = replay(&["--speed", "1e-300", path.to_str().unwrap()]);
+    let mut said = [0; 2];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(&said, b"a\n");
+    assert_eq!(child.try_wait().unwrap(), None);
+    child.kill().unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert!(!text(&said.stderr).contains("panicked"), "{}", text(&said.stderr));
 }

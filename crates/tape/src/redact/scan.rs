@@ -1,8 +1,8 @@
-//! Where the values of a JSON line stand, without changing anything else in it.
+//! Where the names and values of a JSON text stand, without changing anything else in it.
 
 use std::ops::Range;
 
-/// A text, a number or a word in a line.
+/// A name, a text, a number or a word in a line.
 #[derive(Debug)]
 pub(crate) struct Scalar {
     /// Where it stands in the structure: `message.content[].text`.
@@ -14,6 +14,8 @@ pub(crate) struct Scalar {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// The name of a field.
+    Name,
     Text,
     Number,
     /// `true`, `false` or `null`.
@@ -23,14 +25,14 @@ pub(crate) enum Kind {
 /// A line that nests deeper is left to the rules for text.
 const DEEPEST: usize = 200;
 
-/// All scalars of a line; `None` if it is no JSON object.
+/// All scalars of a text, in order; `None` if it is no JSON object or list.
 pub(crate) fn scalars(bytes: &[u8]) -> Option<Vec<Scalar>> {
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
+    if !matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
         return None;
     }
     let mut scan = Scan { bytes, at: 0, path: String::new(), found: Vec::new() };
     scan.value(0)?;
-    Some(scan.found)
+    scan.peek().is_none().then_some(scan.found)
 }
 
 struct Scan<'a> {
@@ -86,11 +88,16 @@ impl Scan<'_> {
         loop {
             self.peek()?;
             let span = self.string()?;
-            let key = self.bytes.get(span.start + 1..span.end - 1)?;
+            let name = self.bytes.get(span.start + 1..span.end - 1)?;
             if length > 0 {
                 self.path.push('.');
             }
-            self.path.push_str(&String::from_utf8_lossy(key));
+            if name.contains(&b'\\') {
+                self.path.push_str(&decoded(self.bytes.get(span.clone())?)?);
+            } else {
+                self.path.push_str(&String::from_utf8_lossy(name));
+            }
+            self.found.push(Scalar { path: self.path.clone(), span, kind: Kind::Name });
             self.take(b':')?;
             self.value(depth + 1)?;
             self.path.truncate(length);
@@ -130,4 +137,9 @@ impl Scan<'_> {
             }
         }
     }
+}
+
+/// What a text in quotes says; `None` if that is no text: half a surrogate, for instance.
+pub(crate) fn decoded(quoted: &[u8]) -> Option<String> {
+    serde_json::from_slice(quoted).ok()
 }

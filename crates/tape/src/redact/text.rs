@@ -1,94 +1,76 @@
-//! Rules for texts: what gives itself away by its form.
+//! Rules for texts: what gives itself away by its form, and what is known already.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
 use super::counts::Counts;
+use super::forms::{FOLDERS, FORMS, NAMES, is_nobody, is_replaced, looks_random};
 
-/// Shorter values of secret variables are switches, not secrets.
+/// Shorter values of secret variables are switches, not secrets; shorter names are words.
 const SHORTEST_SECRET: usize = 8;
+const SHORTEST_NAME: usize = 3;
 
-/// Names that are no person's.
-const NOBODY: &[&str] = &[
-    "root",
-    "user",
-    "users",
-    "home",
-    "claude",
-    "admin",
-    "test",
-    "tests",
-    "node",
-    "app",
-    "dev",
-    "bin",
-    "shared",
-    "public",
-    "runner",
-    "work",
-    "workspace",
-    "src",
-    "example",
-    "you",
-    "name",
-    "me",
-];
+/// How many names and secrets are looked for anywhere. More are replaced only where their form tells.
+const MOST_KNOWN: usize = 1024;
 
-/// Everything that gives itself away by its form, each with a name. One expression, so that a line is
-/// gone through once. Texts are looked at as they stand in JSON: a backslash ends most things.
-const FORMS: &str = r#"
-  (?P<key>
-      -----BEGIN[A-Z\ ]*PRIVATE\ KEY-----.*?-----END[A-Z\ ]*PRIVATE\ KEY-----
-    | \b(?:
-          sk-[A-Za-z0-9_-]{16,}
-        | (?:gh[opsur]_|github_pat_|glpat-|npm_|hf_|pypi-)[A-Za-z0-9_-]{16,}
-        | xox[abeprs]-[A-Za-z0-9-]{8,}
-        | AKIA[0-9A-Z]{16}
-        | AIza[A-Za-z0-9_-]{30,}
-        | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}
-      )
-  )
-| \b(?P<bearer_before>[Bb]earer\ +)(?P<bearer>[A-Za-z0-9._~+/=-]{8,})
-| \b(?P<variable_before>[A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)\\?["']?[\ ]?[=:][\ ]?\\?["']?)
-    (?P<variable>[^\s"'\\,;$<>{}()]{8,})
-| (?P<email>[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,})
-| (?P<home_before>/home/|/Users/|:\\\\?Users\\\\?|-home-|-Users-)(?P<home>[A-Za-z0-9][A-Za-z0-9._]*)
-"#;
+const KEYS: &str = "keys and tokens";
+const USERS: &str = "home folders and user names";
 
 #[derive(Debug)]
 pub(super) struct TextRules {
-    forms: Regex,
+    /// In the order in which they are looked for. A copy of an expression begins without its caches, so
+    /// they are shared.
+    forms: Arc<[Regex; 2]>,
     /// Values that are known to be secret.
-    secrets: Vec<String>,
+    secrets: Known,
     /// Names that are known to be people's.
-    users: Vec<Vec<u8>>,
+    users: Known,
     /// What was called what.
     names: HashMap<Vec<u8>, String>,
     pub(super) counts: Counts,
 }
 
-/// Whether a variable of this name holds a secret.
-pub(super) fn is_secret_name(name: &str) -> bool {
-    let upper =
-        name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
-    let said = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"];
-    upper && said.iter().any(|end| name.ends_with(end))
+/// Words that are replaced wherever they stand.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    words: Vec<String>,
+    any: Option<Arc<Regex>>,
+}
+
+impl Known {
+    fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|known| known == word)
+    }
+
+    fn add(&mut self, word: &str) {
+        if self.has(word) || self.words.len() >= MOST_KNOWN {
+            return;
+        }
+        self.words.push(word.to_owned());
+        // Of two that begin alike, the longer one.
+        self.words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let words: Vec<String> = self.words.iter().map(|word| regex::escape(word)).collect();
+        self.any = RegexBuilder::new(&words.join("|")).unicode(false).build().ok().map(Arc::new);
+    }
 }
 
 impl TextRules {
     pub(super) fn new() -> Self {
-        let forms = RegexBuilder::new(FORMS)
-            .ignore_whitespace(true)
-            .unicode(false)
-            .dot_matches_new_line(true)
-            .build();
-        #[expect(clippy::expect_used, reason = "a constant, which every test compiles")]
-        let forms = forms.expect("the expression is well formed");
+        let forms = [FORMS, FOLDERS].map(|forms| {
+            let forms = RegexBuilder::new(forms)
+                .ignore_whitespace(true)
+                .unicode(false)
+                .dot_matches_new_line(true)
+                .build();
+            #[expect(clippy::expect_used, reason = "a constant, which every test compiles")]
+            forms.expect("the expression is well formed")
+        });
         Self {
-            forms,
-            secrets: Vec::new(),
-            users: Vec::new(),
+            forms: Arc::new(forms),
+            secrets: Known::default(),
+            users: Known::default(),
             names: HashMap::new(),
             counts: Counts::default(),
         }
@@ -97,7 +79,7 @@ impl TextRules {
     #[cfg(feature = "session")]
     pub(super) fn fresh(&self) -> Self {
         Self {
-            forms: self.forms.clone(),
+            forms: Arc::clone(&self.forms),
             secrets: self.secrets.clone(),
             users: self.users.clone(),
             names: HashMap::new(),
@@ -106,118 +88,141 @@ impl TextRules {
     }
 
     pub(super) fn know_secret(&mut self, value: &str) {
-        if value.len() >= SHORTEST_SECRET && !self.secrets.iter().any(|known| known == value) {
-            self.secrets.push(value.to_owned());
+        if value.len() >= SHORTEST_SECRET && !is_replaced(value.as_bytes()) {
+            self.secrets.add(value);
         }
     }
 
     pub(super) fn know_user(&mut self, name: &str) {
-        let nobody = NOBODY.iter().any(|nobody| nobody.eq_ignore_ascii_case(name));
-        let known = self.users.iter().any(|known| known == name.as_bytes());
-        if name.len() >= 3 && !nobody && !known {
-            self.users.push(name.as_bytes().to_vec());
+        if name.len() < SHORTEST_NAME || is_nobody(name) || self.users.has(name) {
+            return;
+        }
+        self.users.add(name);
+        // Claude Code makes one word of a path: ann.lee is ann-lee in it.
+        let plain = |byte: char| if byte.is_ascii_alphanumeric() { byte } else { '-' };
+        let dashed: String = name.chars().map(plain).collect();
+        if dashed != name {
+            let called = self.called(name.as_bytes(), "user");
+            self.names.insert(dashed.clone().into_bytes(), called);
+            self.users.add(&dashed);
         }
     }
 
     /// What this is called on this tape.
     pub(super) fn name(&mut self, kind: &'static str, value: &[u8], word: &str) -> String {
         self.counts.add(kind);
+        self.called(value, word)
+    }
+
+    fn called(&mut self, value: &[u8], word: &str) -> String {
         let number = self.names.len() + 1;
         self.names.entry(value.to_vec()).or_insert_with(|| format!("{word}{number}")).clone()
     }
 
-    pub(super) fn replace(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let mut bytes = bytes.to_vec();
-        for secret in std::mem::take(&mut self.secrets) {
-            bytes = self.replace_all(&bytes, secret.as_bytes(), false);
-            self.secrets.push(secret);
+    /// What a field with a secret in it says instead.
+    pub(super) fn secret(&mut self, value: &str) -> String {
+        if looks_random(value.as_bytes()) {
+            self.know_secret(value);
         }
-        let forms = self.forms.clone();
-        if forms.is_match(&bytes) {
-            bytes = forms.replace_all(&bytes, |found: &Captures<'_>| self.form(found)).into_owned();
+        self.name(KEYS, value.as_bytes(), "secret-")
+    }
+
+    /// Replaces what has a telling form or is known; `None` if there is nothing of the kind.
+    pub(super) fn replace(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut replaced = self.known(false, bytes);
+        // An address goes as a whole, before the name in it does.
+        for forms in &*Arc::clone(&self.forms) {
+            let text = replaced.as_deref().unwrap_or(bytes);
+            if forms.is_match(text) {
+                let before = self.counts.total();
+                let form = |found: &Captures<'_>| self.form(found);
+                let new = forms.replace_all(text, form).into_owned();
+                replaced = if self.counts.total() == before { replaced } else { Some(new) };
+            }
+            replaced = self.known(true, replaced.as_deref().unwrap_or(bytes)).or(replaced);
         }
-        for user in std::mem::take(&mut self.users) {
-            bytes = self.replace_all(&bytes, &user, true);
-            self.users.push(user);
-        }
-        bytes
+        replaced
+    }
+
+    /// The same for a text in which a user's name may be a word of the wire.
+    pub(super) fn replace_forms(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let users = std::mem::take(&mut self.users);
+        let replaced = self.replace(bytes);
+        let learned = std::mem::replace(&mut self.users, users);
+        learned.words.iter().for_each(|name| self.know_user(name));
+        replaced
     }
 
     /// What stands instead of something that has a telling form.
     fn form(&mut self, found: &Captures<'_>) -> Vec<u8> {
-        let whole = found.get(0).map(|whole| whole.as_bytes()).unwrap_or_default();
-        let after = |before: &str, new: String| {
-            let mut bytes =
-                found.name(before).map(|text| text.as_bytes().to_vec()).unwrap_or_default();
-            bytes.extend_from_slice(new.as_bytes());
-            bytes
+        let whole = found.get(0).map(|whole| whole.as_bytes().to_vec()).unwrap_or_default();
+        let named = |form: &&'static str| Some((*form, found.name(form)?));
+        let Some((form, value)) = NAMES.iter().find_map(named) else { return whole };
+        let text = value.as_bytes();
+        let new = match form {
+            _ if is_replaced(text) => return whole,
+            _ if text.starts_with(b"sk-ant-") => self.name(KEYS, text, "sk-ant-redacted-"),
+            // A variable: what is in it is secret elsewhere, too.
+            "named" => self.secret(&String::from_utf8_lossy(text)),
+            "email" => {
+                if text.ends_with(b"@example.com") || text == b"noreply@anthropic.com" {
+                    return whole;
+                }
+                let name = self.name("e-mail addresses", text, "user");
+                format!("{name}@example.com")
+            }
+            "windows" | "home" | "folder" => {
+                let name = String::from_utf8_lossy(text).into_owned();
+                if is_nobody(&name) {
+                    return whole;
+                }
+                self.know_user(&name);
+                self.name(USERS, text, "user")
+            }
+            _ => self.name(KEYS, text, "secret-"),
         };
-        if let Some(key) = found.name("key") {
-            let word =
-                if key.as_bytes().starts_with(b"sk-ant-") { "sk-ant-redacted-" } else { "secret-" };
-            return self.name("keys and tokens", key.as_bytes(), word).into_bytes();
-        }
-        for (name, before) in [("bearer", "bearer_before"), ("variable", "variable_before")] {
-            let Some(value) = found.name(name) else { continue };
-            if is_replaced(value.as_bytes()) {
-                return whole.to_vec();
-            }
-            return after(before, self.name("keys and tokens", value.as_bytes(), "secret-"));
-        }
-        if let Some(email) = found.name("email") {
-            if email.as_bytes().ends_with(b"@example.com")
-                || email.as_bytes().ends_with(b"@anthropic.com")
-            {
-                return whole.to_vec();
-            }
-            let name = self.name("e-mail addresses", email.as_bytes(), "user");
-            return format!("{name}@example.com").into_bytes();
-        }
-        let Some(home) = found.name("home") else { return whole.to_vec() };
-        let name = String::from_utf8_lossy(home.as_bytes()).into_owned();
-        self.know_user(&name);
-        if !self.users.iter().any(|known| known == name.as_bytes()) {
-            return whole.to_vec();
-        }
-        after("home_before", self.name("home folders and user names", home.as_bytes(), "user"))
+        spliced(&whole, found.get(0), value, &new)
     }
 
-    /// Replaces every occurrence; of a user's name, only those that are words.
-    fn replace_all(&mut self, bytes: &[u8], what: &[u8], is_user: bool) -> Vec<u8> {
+    /// Replaces what is known; of users' names, only those that are words.
+    fn known(&mut self, users: bool, bytes: &[u8]) -> Option<Vec<u8>> {
+        let any = if users { self.users.any.clone() } else { self.secrets.any.clone() }?;
         let mut replaced = Vec::new();
-        let mut rest = bytes;
-        let mut before = None;
-        while let Some(at) = memchr::memmem::find(rest, what) {
-            let (head, tail) = rest.split_at(at);
-            let (found, tail) = tail.split_at(what.len());
-            let neighbours = [head.last().copied().or(before), tail.first().copied()];
-            let inside = neighbours
-                .into_iter()
-                .flatten()
-                .any(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            replaced.extend_from_slice(head);
-            if is_user && inside {
-                replaced.extend_from_slice(found);
-            } else {
-                let name = if is_user {
-                    self.name("home folders and user names", what, "user")
-                } else {
-                    self.name("keys and tokens", what, "secret-")
-                };
-                replaced.extend_from_slice(name.as_bytes());
+        let mut copied = 0;
+        for found in any.find_iter(bytes) {
+            let (before, after) = (bytes.get(..found.start())?, bytes.get(found.end()..)?);
+            if users && (ends_in_word(before) || after.first().is_some_and(is_of_word)) {
+                continue;
             }
-            before = found.last().copied();
-            rest = tail;
+            let (kind, word) = if users { (USERS, "user") } else { (KEYS, "secret-") };
+            replaced.extend_from_slice(bytes.get(copied..found.start())?);
+            replaced.extend_from_slice(self.name(kind, found.as_bytes(), word).as_bytes());
+            copied = found.end();
         }
-        if replaced.is_empty() {
-            return bytes.to_vec();
+        if copied == 0 {
+            return None;
         }
-        replaced.extend_from_slice(rest);
-        replaced
+        replaced.extend_from_slice(bytes.get(copied..)?);
+        Some(replaced)
     }
 }
 
-/// Whether this is what stands instead of a secret.
-fn is_replaced(value: &[u8]) -> bool {
-    value.starts_with(b"secret-") || value.starts_with(b"sk-ant-redacted-")
+/// The whole with something else instead of a part of it.
+fn spliced(whole: &[u8], at: Option<Match<'_>>, part: Match<'_>, new: &str) -> Vec<u8> {
+    let offset = at.map_or(0, |at| at.start());
+    let mut spliced = whole.get(..part.start() - offset).unwrap_or_default().to_vec();
+    spliced.extend_from_slice(new.as_bytes());
+    spliced.extend_from_slice(whole.get(part.end() - offset..).unwrap_or_default());
+    spliced
+}
+
+fn is_of_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
+}
+
+/// Whether a word goes on after this. The `n` of an escaped line end is no word.
+fn ends_in_word(before: &[u8]) -> bool {
+    let Some(last) = before.last().filter(|last| is_of_word(last)) else { return false };
+    let rest = before.get(..before.len() - 1).unwrap_or_default();
+    !(b"nrtbf".contains(last) && rest.ends_with(b"\\"))
 }

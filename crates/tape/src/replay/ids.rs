@@ -12,10 +12,15 @@ use crate::redact::scan::{Kind, scalars};
 /// How many names are looked for anywhere: the latest. A line names a prompt soon, or not at all.
 const ANYWHERE: usize = 1024;
 
+/// How many requests are remembered: the latest. Each is answered long before so many others are made.
+const REQUESTS: usize = 16 * 1024;
+
 /// Names that hosts make up. What stands on the left is on the tape.
 #[derive(Debug)]
 pub(super) struct Ids {
     requests: HashMap<String, String>,
+    /// The same, the oldest first.
+    requests_in_order: VecDeque<String>,
     callbacks: HashMap<String, String>,
     /// Names that are told apart from everything else wherever they stand: uuids.
     anywhere: HashMap<String, String>,
@@ -31,6 +36,7 @@ impl Default for Ids {
     fn default() -> Self {
         Self {
             requests: HashMap::new(),
+            requests_in_order: VecDeque::new(),
             callbacks: HashMap::new(),
             anywhere: HashMap::new(),
             order: VecDeque::new(),
@@ -42,7 +48,14 @@ impl Default for Ids {
 
 impl Ids {
     pub(super) fn request(&mut self, tape: &str, live: &str) {
-        self.requests.insert(tape.to_owned(), live.to_owned());
+        if self.requests.insert(tape.to_owned(), live.to_owned()).is_none() {
+            self.requests_in_order.push_back(tape.to_owned());
+        }
+        if self.requests_in_order.len() > REQUESTS
+            && let Some(oldest) = self.requests_in_order.pop_front()
+        {
+            self.requests.remove(&oldest);
+        }
     }
 
     /// Whether this host calls that so. The agent's own requests keep their names.

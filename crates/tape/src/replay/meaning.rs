@@ -3,6 +3,8 @@
 use duologue_protocol::Line;
 use serde_json::{Map, Value};
 
+use crate::redact::is_masked;
+
 /// How alike prompts and answers must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -64,14 +66,16 @@ impl Meaning {
         }
     }
 
-    /// Whether this, which came, is that, which is expected. `same_id` knows which id of the tape is
-    /// which of this host.
+    /// Whether this, which came, is that, which is expected. On a redacted tape, what stands instead of
+    /// something may be anything. `same_id` knows which id of the tape is which of this host.
     pub(super) fn is(
         &self,
         expected: &Self,
         how: Match,
+        redacted: bool,
         same_id: impl Fn(&str, &str) -> bool,
     ) -> bool {
+        let includes = |got: &Value, wanted: &Value| includes(got, wanted, redacted);
         match (self, expected) {
             (
                 Self::Request { subtype, body, .. },
@@ -96,14 +100,20 @@ impl Meaning {
             }
             (Self::Cancel { id }, Self::Cancel { id: other }) => same_id(other, id),
             (Self::Prompt { content, .. }, Self::Prompt { content: wanted, .. }) => match how {
-                Match::Exact => blocks(content) == blocks(wanted),
-                Match::Loose => loosely(content) == loosely(wanted),
+                Match::Exact => {
+                    let (got, wanted) = (blocks(content), blocks(wanted));
+                    got == wanted || (redacted && includes(&got.into(), &wanted.into()))
+                }
+                Match::Loose => same(&loosely(content), &loosely(wanted), redacted),
                 Match::Any => true,
             },
             (Self::Other { kind, body }, Self::Other { kind: other, body: wanted }) => {
                 kind == other && (how != Match::Exact || includes(body, wanted))
             }
-            (Self::Raw(bytes), Self::Raw(wanted)) => bytes == wanted || how == Match::Any,
+            (Self::Raw(bytes), Self::Raw(wanted)) => {
+                let [got, then] = [bytes, wanted].map(|bytes| String::from_utf8_lossy(bytes));
+                bytes == wanted || how == Match::Any || (redacted && is_masked(&got, &then))
+            }
             _ => false,
         }
     }
@@ -160,24 +170,31 @@ fn text(value: Option<&Value>) -> String {
 }
 
 /// Whether a value says all that was said then. What is null says nothing.
-fn includes(got: &Value, wanted: &Value) -> bool {
+fn includes(got: &Value, wanted: &Value, redacted: bool) -> bool {
     match (got, wanted) {
         (Value::Object(got), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
             wanted.is_null()
                 || is_made_up(key)
-                || got.get(key).is_some_and(|got| includes(got, wanted))
+                || got.get(key).is_some_and(|got| includes(got, wanted, redacted))
         }),
         (Value::Array(got), Value::Array(wanted)) => {
             got.len() == wanted.len()
-                && got.iter().zip(wanted).all(|(got, wanted)| includes(got, wanted))
+                && got.iter().zip(wanted).all(|(got, wanted)| includes(got, wanted, redacted))
         }
-        (Value::Number(got), Value::Number(wanted)) => got.as_f64() == wanted.as_f64(),
+        (Value::Number(got), Value::Number(wanted)) => {
+            got.as_f64() == wanted.as_f64() || (redacted && wanted.as_u64() == Some(0))
+        }
+        (Value::String(got), Value::String(wanted)) => same(got, wanted, redacted),
         _ => got == wanted,
     }
 }
 
+fn same(got: &str, wanted: &str, redacted: bool) -> bool {
+    got == wanted || (redacted && is_masked(got, wanted))
+}
+
 /// Fields that every run fills anew. MCP numbers its messages and names its programs.
-fn is_made_up(key: &str) -> bool {
+pub(super) fn is_made_up(key: &str) -> bool {
     matches!(
         key,
         "uuid" | "session_id" | "protocolVersion" | "serverInfo" | "capabilities" | "_meta"

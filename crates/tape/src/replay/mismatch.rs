@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::meaning::Meaning;
+use super::meaning::{Meaning, is_made_up};
 
 /// How much of a value a report shows.
 const SHOWN: usize = 300;
@@ -58,11 +58,12 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Where two values differ, as far as the first says something.
+/// Where two values differ, as far as the first says something that counts.
 fn differ(path: &str, expected: &Value, got: &Value, out: &mut Vec<(String, String, String)>) {
     match (expected, got) {
         (Value::Object(expected), Value::Object(other)) => {
-            for (key, value) in expected {
+            let counts = |(key, value): &(&String, &Value)| !value.is_null() && !is_made_up(key);
+            for (key, value) in expected.iter().filter(counts) {
                 let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 differ(&path, value, other.get(key).unwrap_or(&Value::Null), out);
             }

@@ -1,6 +1,7 @@
 //! [`Player`]: the agent that is on a tape.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::io::{self, Read};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use crate::entry::{Entry, Event, Exit, Header};
 use crate::error::ReadError;
 use crate::reader::Reader;
 use crate::recorder::Stream;
+use crate::redact::REDACTED;
 
 use super::ids::Ids;
 use super::meaning::{Match, Meaning};
@@ -45,6 +47,16 @@ pub enum Wait {
     Close,
 }
 
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => f.write_str(line),
+            Self::Signal(name) => write!(f, "the signal {name}"),
+            Self::Close => f.write_str("the end of its lines"),
+        }
+    }
+}
+
 /// Something the host did then.
 #[derive(Debug)]
 struct Expected {
@@ -72,6 +84,8 @@ pub struct Player<R: Read> {
     /// The same tape, read ahead for what the host did.
     scout: Option<Reader<R>>,
     how: Match,
+    /// Things were replaced on the tape.
+    redacted: bool,
     lenient: bool,
     /// What the host did then, in order, without what has come already.
     expected: VecDeque<Expected>,
@@ -101,6 +115,7 @@ impl<R: Read> Player<R> {
             reader: Reader::new(open()?),
             scout: Some(Reader::new(open()?)),
             how,
+            redacted: false,
             lenient: false,
             expected: VecDeque::new(),
             held: 0,
@@ -113,6 +128,8 @@ impl<R: Read> Player<R> {
             exit: None,
             millis: 0,
         };
+        let header = player.reader.header()?;
+        player.redacted = header.is_some_and(|header| header.extra.contains_key(REDACTED));
         player.look_ahead()?;
         // All of them must be known before the first may come. Mostly the tape was read to its end.
         if player.scout.is_some() {
@@ -295,10 +312,12 @@ impl<R: Read> Player<R> {
         if got == Meaning::Idle {
             return Ok(());
         }
-        let (ids, how) = (&self.ids, self.how);
+        let (ids, how, redacted) = (&self.ids, self.how, self.redacted);
         let mut open = self.expected.iter().enumerate().filter(|(_, expected)| !expected.met);
         let found = open.find(|(_, expected)| match &expected.what {
-            What::Line(meaning) => got.is(meaning, how, |tape, live| ids.same_request(tape, live)),
+            What::Line(meaning) => {
+                got.is(meaning, how, redacted, |tape, live| ids.same_request(tape, live))
+            }
             What::Signal(_) => false,
         });
         if let Some((position, _)) = found {

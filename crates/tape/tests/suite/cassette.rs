@@ -66,5 +66,40 @@ async fn a_test_that_fails_keeps_no_tape() {
     let _parrot = tokio::spawn(parrot(its));
     let session = Cassette::new(&path).connect(Session::builder(), ours).await.unwrap();
     drop(session);
-    assert!(!path.exists());
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_not_on_the_tape_says_so_itself() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    converse(Cassette::new(&path), "hello").await.unwrap();
+    let session = Cassette::new(&path).start(Session::builder()).await.unwrap();
+    // Most tests end here, and never come to `close`.
+    let error = session.prompt("good bye").await.unwrap().outcome().await.unwrap_err();
+    let told = format!("{error}");
+    assert!(told.contains("hello") && told.contains("DUOLOGUE_RECORD=1"), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_no_tape_is_not_played() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    std::fs::write(&path, "").unwrap();
+    let error = Cassette::new(&path).start(Session::builder()).await.unwrap_err();
+    assert!(matches!(error, CassetteError::NoTape(_)), "{error}");
+}
+
+#[tokio::test]
+async fn a_signal_on_the_tape_is_not_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    converse(Cassette::new(&path), "hello").await.unwrap();
+    let tape = std::fs::read_to_string(&path).unwrap();
+    let (start, exit) = tape.trim_end().rsplit_once('\n').unwrap();
+    std::fs::write(&path, format!("{start}\n{{\"note\":\"signal SIGINT\"}}\n{exit}\n")).unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    let replayed = tokio::time::timeout(patience, converse(Cassette::new(&path), "hello"));
+    assert_eq!(replayed.await.unwrap().unwrap(), (false, "hello".to_owned()));
 }

@@ -1,5 +1,6 @@
 mod cassette;
 mod reader;
+mod redact;
 mod replay;
 mod session;
 mod versions;

@@ -150,11 +150,13 @@ impl Tally {
 
     /// Reads the payload of an answer as what its request is answered with.
     fn answer(&mut self, response: &ControlResponse, way: Direction, entry: &Entry) {
-        let Some(Response::Success(success)) = response.response.value() else { return };
-        let Some(id) = success.request_id.as_str() else { return };
+        let Some(id) = response.request_id() else { return };
         let asked_by = way.reversed();
         // A second answer, which some CLIs give, is not looked into.
-        let Some(subtype) = self.requests.remove(&(asked_by, id.to_owned())) else { return };
+        let Some(subtype) = self.requests.remove(&(asked_by, id.as_str().to_owned())) else {
+            return;
+        };
+        let Some(Response::Success(success)) = response.response.value() else { return };
         let kind = Kind {
             direction: way,
             kind: "control_response".to_owned(),

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Read as _, Write as _};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use duologue_protocol::{Frame, Line, LineDecoder};
@@ -15,6 +16,7 @@ use signal_hook::iterator::Signals;
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
 use crate::signal;
+use crate::visible::visible;
 
 /// How many of the host's lines may wait. The host waits beyond that.
 const LINES: usize = 1024;
@@ -40,7 +42,9 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
         Alike::Any => Match::Any,
     };
     let mut player = Player::new(|| File::open(tape), how).with_context(context)?;
-    if let Some(code) = tell_version(player.header().with_context(context)?, arguments)? {
+    let header = player.header().with_context(context)?;
+    anyhow::ensure!(header.is_some(), "{} is no tape", tape.display());
+    if let Some(code) = tell_version(header, arguments)? {
         return Ok(code);
     }
     player.handle_arguments(arguments).with_context(context)?;
@@ -56,11 +60,12 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
                     && !pause.is_zero()
                 {
                     stdout.flush()?;
-                    thread::sleep(pause.div_f64(factor));
+                    let pause = Duration::try_from_secs_f64(pause.as_secs_f64() / factor);
+                    thread::sleep(pause.unwrap_or(Duration::MAX));
                 }
                 say(&mut stdout, stream, &line)?;
             }
-            Step::Wait(_) => {
+            Step::Wait(wait) => {
                 stdout.flush()?;
                 let result = match host.recv() {
                     Ok(Input::Line(line)) => player.handle_line(&line),
@@ -69,8 +74,15 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
                         Ok(())
                     }
                     Ok(Input::End) => player.handle_end(),
-                    // Everything has come, and the tape still waits: for a signal.
-                    Err(_) => return Ok(exit::MISMATCH),
+                    // Everything has come, and the tape still waits: for a signal that cannot be heard.
+                    Err(_) => {
+                        anstream::eprintln!(
+                            "duologue: the host does something else than on the tape\n  \
+                             expected: {}\n  got:      the end of its lines",
+                            visible(&wait.to_string())
+                        );
+                        return Ok(exit::MISMATCH);
+                    }
                 };
                 if let Err(mismatch) = result {
                     report(&mismatch);
@@ -89,7 +101,7 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
 }
 
 fn report(mismatch: &Mismatch) {
-    anstream::eprintln!("duologue: {}", crate::visible::visible(&mismatch.to_string()));
+    anstream::eprintln!("duologue: {}", visible(&mismatch.to_string()));
 }
 
 /// Hosts ask for the version before they start.

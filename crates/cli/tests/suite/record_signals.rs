@@ -1,0 +1,79 @@
+//! Signals that are no part of the conversation, and `duologue record`.
+
+use std::io::Read as _;
+use std::process::Command;
+
+use duologue_tape::Event;
+use tempfile::TempDir;
+
+use super::record::{await_end, events, record};
+
+fn send(signal: &str, pid: &str) {
+    assert!(Command::new("kill").args(["-s", signal, pid]).status().unwrap().success());
+}
+
+/// The state of a process: `T` if it is stopped.
+fn state(pid: &str) -> String {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    String::from_utf8(state.stdout).unwrap()
+}
+
+fn await_state(pid: &str, wanted: char) {
+    let start = std::time::Instant::now();
+    while !state(pid).starts_with(wanted) {
+        assert!(start.elapsed().as_secs() < 30, "{pid} is {}, not {wanted}", state(pid));
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let script =
+        "trap 'echo WINCH' WINCH; echo $$; until [ \"$line\" = end ]; do read -r line; done";
+    let mut child = record(&tape, &["sh", "-c", script]);
+    let mut stdout = child.stdout.take().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut line = || {
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while byte != *b"\n" {
+            stdout.read_exact(&mut byte).unwrap();
+            line.push(byte[0]);
+        }
+        String::from_utf8(line).unwrap().trim().to_owned()
+    };
+    let agent = line();
+    let recorder = child.id().to_string();
+    send("WINCH", &recorder);
+    assert_eq!(line(), "WINCH");
+    send("TSTP", &recorder);
+    await_state(&agent, 'T');
+    await_state(&recorder, 'T');
+    send("CONT", &recorder);
+    std::io::Write::write_all(&mut stdin, b"end\n").unwrap();
+    assert_eq!(await_end(stdout), b"");
+    assert!(child.wait().unwrap().success());
+    // Whoever replays the tape has no window.
+    assert!(
+        !events(&tape)
+            .iter()
+            .any(|event| matches!(event, Event::Note(note) if note.starts_with("signal")))
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_ignored_is_ignored_by_the_agent() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let output = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$0\" record -o \"$1\" -- sh -c 'kill -s HUP $PPID; kill -s HUP $$; echo alive'"])
+        .arg(assert_cmd::cargo::cargo_bin("duologue"))
+        .arg(&tape)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "alive\n");
+    assert!(output.status.success());
+}

@@ -1,0 +1,205 @@
+//! What a redacted tape does not tell, and what it still tells.
+
+use std::fs::File;
+
+use duologue_protocol::Line;
+use duologue_tape::redact::Redactor;
+use duologue_tape::replay::{Match, Player, Step};
+use duologue_tape::{Event, Header, Reader, Writer};
+use duologue_testkit::recordings;
+use serde_json::{Value, json};
+
+/// This line, redacted.
+fn redacted(redactor: &mut Redactor, line: &str) -> String {
+    let Event::ToHost(line) = redactor.event(Event::ToHost(Line::from(line))) else {
+        panic!("no line of the agent")
+    };
+    line.as_str().unwrap().to_owned()
+}
+
+/// Redacts a value, and looks whether any of the words is left in it, as it reads.
+fn loses(value: &Value, words: &[&str]) -> Value {
+    let line = redacted(&mut Redactor::new(), &value.to_string());
+    let new: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    for word in words {
+        assert!(value.to_string().contains(word), "{word} is not in {value}");
+        assert!(!line.contains(word), "{word} is left in {line}");
+    }
+    assert_eq!(redacted(&mut Redactor::new(), &line), line, "a second time changes something");
+    new
+}
+
+#[test]
+fn keys_and_tokens_go_wherever_a_line_begins() {
+    let keys = [
+        "sk-ant-api03-AbCdEfGhIjKlMnOpQr_-1",
+        "sk-proj-AbCdEfGhIjKlMnOp1234",
+        "ghp_AbCdEfGhIjKlMnOpQrStUvWx1234",
+        "github_pat_AbCdEfGhIjKlMnOpQrStUvWx",
+        "AKIAABCDEFGHIJKLMNOP",
+        "ASIAABCDEFGHIJKLMNOP",
+        "AIzaSyAbCdEfGhIjKlMnOpQrStUvWxYz0123456",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.AbCdEfGh",
+        "xoxb-1234567890-abcdefgh",
+    ];
+    for key in keys {
+        loses(&json!({ "text": key }), &[key]);
+        loses(&json!({ "text": format!("it says\n{key}\nand\t{key}.") }), &[key]);
+        loses(&json!({ "text": format!("    1\t{{\"a\":\"x\\n{key}\"}} and more") }), &[key]);
+        loses(&json!({ "text": json!({ "deep": format!("\n{key}") }).to_string() }), &[key]);
+        loses(&json!({ "text": json!([json!({ "a": key }).to_string()]).to_string() }), &[key]);
+    }
+    // A task is no key, though it ends like one begins.
+    let task = json!({ "text": "task-abcdefghijklmnopqrstuvwx" });
+    assert_eq!(loses(&task, &[]), task);
+}
+
+#[test]
+fn what_is_called_a_secret_is_one() {
+    loses(&json!({ "text": "PATH=/bin\nMY_TOKEN=abcd1234efgh\n" }), &["abcd1234efgh"]);
+    loses(&json!({ "text": "aws_secret_access_key = abcd/1234+efgh" }), &["1234"]);
+    loses(&json!({ "text": "Authorization: Bearer abcd1234efgh" }), &["abcd1234efgh"]);
+    loses(&json!({ "text": "authorization: Basic YW5uOnBhc3M=" }), &["YW5uOnBhc3M="]);
+    loses(&json!({ "text": "git clone https://ann:hunter2@host/x" }), &["hunter2"]);
+    loses(&json!({ "command": "tool --auth-token abcd1234efgh" }), &["abcd1234efgh"]);
+    for name in ["apiKey", "api_key", "accessToken", "refresh_token", "client-secret", "password"] {
+        loses(&json!({ name: "hunter2" }), &["hunter2"]);
+        loses(&json!({ "text": json!({ name: "hunter2" }).to_string() }), &["hunter2"]);
+    }
+    let counted = json!({ "usage": { "input_tokens": 5 }, "progressToken": "abcd1234efgh" });
+    assert_eq!(loses(&counted, &[]), counted);
+    // Once it is known, it is secret everywhere.
+    let twice = json!({ "env": { "API_KEY": "abcd1234efgh" }, "text": "it was abcd1234efgh" });
+    loses(&twice, &["abcd1234efgh"]);
+}
+
+#[test]
+fn people_go_however_their_folders_are_written() {
+    for (text, words) in [
+        ("/home/ann/x and ann\nann\n", &["ann"] as &[&str]),
+        ("in /home/ann. So ann said", &["ann"]),
+        ("/home/mary-jane/x -home-mary-jane-x", &["mary", "jane"]),
+        ("/home/ann.lee/x -home-ann-lee-x", &["ann", "lee"]),
+        ("/home/jürgen/x", &["rgen"]),
+        ("/home/jo/x", &["jo"]),
+        ("/Users/ann/x -Users-ann-x", &["ann"]),
+        (r"C:\Users\ann\x", &["ann"]),
+        (r"C:\Users\Ann Smith\x", &["Ann", "Smith"]),
+        ("C:/Users/ann/x", &["ann"]),
+        ("file:///home/ann/x /home%2Fann %2Fhome%2Fann%2Fx", &["2Fhome%2Fann"]),
+    ] {
+        loses(&json!({ "text": text }), words);
+        loses(&json!({ "text": json!({ "a": text }).to_string() }), words);
+        loses(&json!({ text: 1 }), words);
+    }
+    let escaped = r#"{"a":"\u003cann@corp.com\u003e \u002fhome\u002fann"}"#;
+    let line = redacted(&mut Redactor::new(), escaped);
+    let value: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(value, json!({ "a": "<user1@example.com> /home/user2" }));
+    loses(&json!({ "text": "From:\nann@corp.com" }), &["ann", "corp"]);
+    loses(&json!({ "text": "lee@anthropic.com" }), &["lee"]);
+    let known = json!({ "text": "/home/node/x <noreply@anthropic.com>" });
+    assert_eq!(loses(&known, &[]), known);
+}
+
+#[test]
+fn an_address_is_called_the_same_before_and_after_the_name_in_it_is_known() {
+    let mut redactor = Redactor::new();
+    let line = r#"{"text":"ann@corp.com"}"#;
+    let before = redacted(&mut redactor, line);
+    redacted(&mut redactor, r#"{"cwd":"/home/ann"}"#);
+    assert_eq!(redacted(&mut redactor, line), before);
+}
+
+#[test]
+fn accounts_go_and_models_stay() {
+    let line = json!({
+        "account": { "email": "ann@corp.com", "organization": "Corp", "displayName": "Ann" },
+        "models": [{ "value": "opus", "displayName": "Opus" }],
+    });
+    let new = loses(&line, &["ann", "Corp", "Ann"]);
+    assert_eq!(new["models"], line["models"]);
+}
+
+#[test]
+fn the_wire_is_left_alone_whatever_people_are_called() {
+    let mut redactor = Redactor::new().environment([("USER", "assistant"), ("LOGNAME", "text")]);
+    let line = r#"{"type":"assistant","text":"the assistant"}"#;
+    assert_eq!(redacted(&mut redactor, line), r#"{"type":"assistant","text":"the user1"}"#);
+}
+
+#[test]
+fn a_header_tells_no_more_than_a_line() {
+    let argv = ["claude", "--token", "abcd1234efgh", "--settings", r#"{"a":"x\nann@corp.com"}"#];
+    let header = Redactor::new().header(&Header::new("claude", argv));
+    let expected =
+        ["claude", "--token", "secret-1", "--settings", r#"{"a":"x\nuser2@example.com"}"#];
+    assert_eq!(header.argv, expected);
+}
+
+#[test]
+fn a_second_time_through_a_tape_all_is_known() {
+    let mut redactor = Redactor::new();
+    assert_eq!(redacted(&mut redactor, r#"{"text":"ann asks"}"#), r#"{"text":"ann asks"}"#);
+    redacted(&mut redactor, r#"{"cwd":"/home/ann"}"#);
+    let mut redactor = redactor.again();
+    assert_eq!(redactor.counts().total(), 0);
+    assert_eq!(redacted(&mut redactor, r#"{"text":"ann asks"}"#), r#"{"text":"user1 asks"}"#);
+}
+
+#[test]
+fn a_redacted_recording_replays_to_the_host_that_was_recorded() {
+    // A chosen field that is no UTF-8 goes, and with it what made the line unreadable.
+    for recording in recordings().into_iter().filter(|tape| tape.name != "24z-invalid-utf8") {
+        let open = || Reader::new(File::open(&recording.path).unwrap());
+        let mut reader = open();
+        // What is at these paths is in every prompt and many an answer.
+        let mut redactor =
+            Redactor::new().path("message.content").path("response.response.message");
+        let header = redactor.header(reader.header().unwrap().unwrap());
+        let mut writer = Writer::new(Vec::new(), &header).unwrap();
+        while let Some(entry) = reader.next_entry().unwrap() {
+            writer.event(entry.millis, &redactor.event(entry.event)).unwrap();
+        }
+        let tape = writer.finish().unwrap();
+        let mut player = Player::new(|| Ok(tape.as_slice()), Match::Exact).unwrap();
+        let mut reader = open();
+        while let Some(entry) = reader.next_entry().unwrap() {
+            match entry.event {
+                Event::ToAgent(line) => {
+                    let told = player.handle_line(&line);
+                    told.unwrap_or_else(|error| panic!("{}: {error}", recording.name));
+                }
+                Event::Note(note) => {
+                    if let Some(name) = note.strip_prefix("signal ") {
+                        assert!(player.handle_signal(name));
+                    }
+                }
+                _ => {}
+            }
+        }
+        player.handle_end().unwrap();
+        loop {
+            match player.next_step().unwrap() {
+                Step::Say(..) => {}
+                Step::End(_) => break,
+                other => panic!("{}: {other:?}", recording.name),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_not_replaced_must_still_be_the_same() {
+    let tape = concat!(
+        r#"{"tape":1,"program":"claude","redacted":true}"#,
+        "\n",
+        r#"{"dir":"in","line":"{\"type\":\"user\",\"message\":{\"content\":\"read /home/user1/x\"}}"}"#,
+        "\n",
+    );
+    for (prompt, is_same) in [("read /home/ann/x", true), ("read /home/ann/y", false)] {
+        let mut player = Player::new(|| Ok(tape.as_bytes()), Match::Exact).unwrap();
+        let line = json!({ "type": "user", "message": { "content": prompt } });
+        assert_eq!(player.handle_line(&Line::from(line.to_string())).is_ok(), is_same, "{prompt}");
+    }
+}
