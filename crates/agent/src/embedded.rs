@@ -36,6 +36,7 @@ mod setup;
 mod shared;
 mod tally;
 mod thinker;
+mod thought;
 
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, RequestHandler, TurnError, TurnResult};
 use crate::options::Options;
 use crate::session::Session;
+use crate::spent::Spent;
 use crate::turn::Turn;
 use commands::Summarised;
 use conversation::Conversation;
@@ -56,6 +58,7 @@ use thinker::{Thinker, reminder};
 
 pub use launch::run;
 pub use setup::{Setup, Start};
+pub use thought::{Thinking, Thought};
 
 /// The embedded agent.
 #[derive(Debug)]
@@ -115,6 +118,46 @@ impl Embedded {
 
 impl Agent for Embedded {
     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+        let (session, before) = (turn.session().clone(), turn.session().cost_usd());
+        let outcome = self.go(turn).await;
+        if session.cost_usd() > before {
+            let cost = session.core.with(|state| state.spent.kept());
+            self.shared.conversation.cost(&cost);
+        }
+        outcome
+    }
+
+    async fn before_turn(&mut self, session: &Session) {
+        self.shared.connect(session).await;
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let run = session.hook(Box::new(SessionStart::new().source("startup"))).await;
+            for text in run.context() {
+                self.shared.conversation.note(&reminder(&text));
+            }
+        }
+    }
+
+    async fn opening(&mut self, turn: &mut Turn<'_>) {
+        if turn.origin().is_none() {
+            self.prepare(turn).await;
+        }
+    }
+
+    fn start(&mut self, session: &Session) {
+        if let Some(cost) = self.shared.conversation.take_cost_before() {
+            session.core.with(|state| state.spent = Spent::restored(&cost));
+        }
+        let shared = Arc::downgrade(&self.shared);
+        tokio::spawn(Shared::watch_commands(shared, session.clone()));
+    }
+
+    fn requests(&self) -> Option<RequestHandler> {
+        Some(requests::handler(&self.shared))
+    }
+}
+
+impl Embedded {
+    async fn go(&mut self, turn: &mut Turn<'_>) -> TurnResult {
         let thinker = Thinker::main(&self.shared, turn.voice());
         if !turn.is_continued()
             && turn.origin().is_none()
@@ -139,31 +182,6 @@ impl Agent for Embedded {
             turn.structured_output(value);
         }
         outcome
-    }
-
-    async fn before_turn(&mut self, session: &Session) {
-        self.shared.connect(session).await;
-        if !std::mem::replace(&mut self.has_begun, true) {
-            let run = session.hook(Box::new(SessionStart::new().source("startup"))).await;
-            for text in run.context() {
-                self.shared.conversation.note(&reminder(&text));
-            }
-        }
-    }
-
-    async fn opening(&mut self, turn: &mut Turn<'_>) {
-        if turn.origin().is_none() {
-            self.prepare(turn).await;
-        }
-    }
-
-    fn start(&mut self, session: &Session) {
-        let shared = Arc::downgrade(&self.shared);
-        tokio::spawn(Shared::watch_commands(shared, session.clone()));
-    }
-
-    fn requests(&self) -> Option<RequestHandler> {
-        Some(requests::handler(&self.shared))
     }
 }
 

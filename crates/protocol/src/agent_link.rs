@@ -104,6 +104,8 @@ pub struct AgentLink {
     /// Something goes on in the background that the results of a host that is gone wait for.
     holding: bool,
     held: Vec<String>,
+    /// Something works beside the conversation and will speak up by itself.
+    works_beside: bool,
     last_failed: bool,
     /// The host says nothing more.
     ended: bool,
@@ -432,8 +434,13 @@ impl AgentLink {
         let state = match (&self.turn, self.asks.wait_for_person()) {
             (_, true) => SessionState::RequiresAction,
             (Some(_), false) => SessionState::Running,
+            (None, false) if self.works_beside => SessionState::Running,
             (None, false) => SessionState::Idle,
         };
+        self.tell_state_as(state);
+    }
+
+    fn tell_state_as(&mut self, state: SessionState) {
         let before = self.state.replace(state.clone());
         let changed = before.unwrap_or(SessionState::Idle) != state;
         if changed && self.state_events {

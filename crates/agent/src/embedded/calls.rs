@@ -24,6 +24,7 @@ impl Thinker {
     /// Sees a call to its end.
     pub(super) async fn call(&self, call: ToolCall) -> TurnResult {
         lock(&self.tally).call(&call.name);
+        self.note_usage();
         if let Some(wrong) = self.wrong(&call) {
             return self.tell(&call, wrong, None).await;
         }
@@ -55,6 +56,14 @@ impl Thinker {
             }
         };
         self.tell(&call, output, Some(decision)).await
+    }
+
+    /// What a sub-agent has used is told with its task.
+    pub(super) fn note_usage(&self) {
+        if let Some(task) = &self.task {
+            let tally = lock(&self.tally);
+            task.note_usage(tally.tokens, tally.uses);
+        }
     }
 
     /// What is wrong with a call, so that nobody need be asked.

@@ -20,6 +20,8 @@ struct State {
     disk: Disk,
     /// What went wrong with the disk, to be told.
     fault: Option<String>,
+    /// What it cost before, when it is gone on with.
+    cost_before: Option<Value>,
 }
 
 #[derive(Debug, Default)]
@@ -160,6 +162,21 @@ impl Conversation {
             Some(sessions) => Disk::NotYet(sessions, id.to_owned()),
             None => Disk::Nowhere,
         };
+    }
+
+    /// What it cost before this process went on with it.
+    pub(super) fn set_cost_before(&self, cost: Option<Value>) {
+        self.state().cost_before = cost;
+    }
+
+    /// The same, once.
+    pub(super) fn take_cost_before(&self) -> Option<Value> {
+        self.state().cost_before.take()
+    }
+
+    /// Writes down what it has cost so far.
+    pub(super) fn cost(&self, cost: &Value) {
+        self.state().write(|writer| writer.cost(cost));
     }
 
     /// Gives it a title.

@@ -26,9 +26,9 @@ model at all: then a few plain requests are understood, such as \"read README.md
 Its own flags:
   --scenario FILE   what the model says, from a file
   --fault FAULT     something goes wrong on purpose: die@3, hang@3, garbage@3, split, delay=10, flood=1000,
-                    stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT)
+                    stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT, or `fault` in the scenario)
   --lenient         every input form of the oldest descriptions works       (or DUOLOGUE_LENIENT)
-  --dialect seeds   speaks in the forms of the oldest descriptions
+  --dialect seeds   speaks in the forms of the oldest descriptions; seeds-system-result ends turns with system/result
   --install DIR     writes an executable named claude there that is this agent
 ";
 
@@ -82,7 +82,13 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     let var = |name: &str| std::env::var(name).ok();
     let mut invocation = Invocation::new(&flags, var)?;
     let setup = &mut invocation.setup;
-    let Chosen { model, name, key_source } = choose(flags.value("--scenario"), &setup.cwd, var)?;
+    let given = flags.values("--betas").map(str::to_owned);
+    let betas: Vec<String> = given.chain(setup.thought.betas().map(str::to_owned)).collect();
+    let Chosen { model, name, key_source, fault } =
+        choose(flags.value("--scenario"), &setup.cwd, &betas, var)?;
+    if let Some(fault) = fault.filter(|_| setup.options.fault.is_none()) {
+        setup.options.fault = Some(fault.parse().map_err(|error| format!("error: {error}"))?);
+    }
     setup.options.info.models = super::choose::models(&name);
     setup.options.info.model = name.into();
     setup.options.info.api_key_source = key_source.into();
@@ -144,6 +150,7 @@ fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
         Some(old) => {
             let resumed = sessions.resume(&old).map_err(|_| unknown(&sessions, &old))?;
             let conversation = Conversation::new(resumed.messages());
+            conversation.set_cost_before(resumed.cost().cloned());
             let id = if fork { new_id() } else { old };
             if setup.persists {
                 let writer = match fork {

@@ -11,7 +11,7 @@ use duologue_protocol::lines::{AuthStatus, User, UserMessage};
 use duologue_protocol::{RawJson, RawObject, Text};
 use serde_json::{Value, json};
 
-use super::shared::Shared;
+use super::shared::{Shared, lock};
 use super::{choose, commands};
 use crate::agent::{Answer, RequestHandler};
 use crate::clock;
@@ -166,6 +166,13 @@ impl Shared {
                 if let Some(model) = asked["settings"]["model"].as_str() {
                     session.set_model(choose::full_name(model));
                 }
+                if let Some(effort) = asked["settings"]["effortLevel"].as_str() {
+                    lock(&self.thought).effort = Some(effort.to_owned());
+                }
+                Reply::Ack
+            }
+            "set_max_thinking_tokens" => {
+                lock(&self.thought).limit(asked["max_thinking_tokens"].as_u64());
                 Reply::Ack
             }
             "rename_session" => {

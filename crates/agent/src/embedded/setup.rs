@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
 
+use super::thought::Thought;
 use crate::Options;
 use crate::settings::SettingSource;
 
@@ -30,6 +31,10 @@ pub struct Setup {
     pub persists: bool,
     /// The model that is asked for.
     pub model: Option<String>,
+    /// The models that answer instead, in this order, when it is overloaded.
+    pub fallback_models: Vec<String>,
+    /// How hard it is to think.
+    pub thought: Thought,
     /// The permission mode to begin in.
     pub mode: Option<PermissionMode>,
     /// What needs no permission, as rules.
@@ -97,6 +102,8 @@ impl Setup {
             cwd,
             persists: false,
             model: None,
+            fallback_models: Vec::new(),
+            thought: Thought::default(),
             mode: None,
             allowed: Vec::new(),
             disallowed: Vec::new(),

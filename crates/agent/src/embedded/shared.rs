@@ -12,6 +12,7 @@ use super::conversation::Conversation;
 use super::persona::Persona;
 use super::servers::Servers;
 use super::setup::Setup;
+use super::thought::Thought;
 use crate::permission::{Permissions, RuleSource, Verdict};
 use crate::session::Session;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
@@ -30,6 +31,7 @@ pub(super) struct Shared {
     pub(super) servers: Servers,
     pub(super) conversation: Conversation,
     pub(super) persona: Mutex<Persona>,
+    pub(super) thought: Mutex<Thought>,
     permissions: Mutex<Permissions>,
     toolbox: Mutex<Toolbox>,
     pub(super) background: Background,
@@ -69,6 +71,7 @@ impl Shared {
             servers: Servers::new(&setup.servers, &setup.cwd),
             conversation,
             persona: Mutex::new(Persona::new(&setup)),
+            thought: Mutex::new(setup.thought.clone()),
             permissions: Mutex::new(permissions),
             toolbox: Mutex::new(toolbox),
             background: Background::default(),

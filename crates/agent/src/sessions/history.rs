@@ -16,21 +16,24 @@ const NO_RESULT: &str = "[Tool result missing: the session ended before the tool
 #[derive(Clone, Debug)]
 pub(super) struct History {
     entries: Vec<Value>,
+    cost: Option<Value>,
 }
 
 impl History {
     /// Reads a file. Lines that are no JSON are passed over: one may be torn.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let mut entries = Vec::new();
+        let (mut entries, mut cost) = (Vec::new(), None);
         for line in BufReader::new(File::open(path)?).split(b'\n') {
             let Ok(entry) = serde_json::from_slice::<Value>(&line?) else { continue };
             let kind = entry["type"].as_str().unwrap_or_default();
             let chained = ["user", "assistant", "system", "attachment", "progress"].contains(&kind);
             if chained && entry["uuid"].is_string() {
                 entries.push(entry);
+            } else if kind == "cost-state" {
+                cost = Some(entry);
             }
         }
-        Ok(Self { entries })
+        Ok(Self { entries, cost })
     }
 
     /// The entries from the first to the last of the conversation.
@@ -83,6 +86,11 @@ impl Resumed {
     /// The last entry.
     pub fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
+    }
+
+    /// What the conversation has cost so far, if it was written down.
+    pub fn cost(&self) -> Option<&Value> {
+        self.history.cost.as_ref()
     }
 
     /// The conversation as the Messages API takes it: the blocks of one message together, roles in

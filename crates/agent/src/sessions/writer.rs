@@ -101,6 +101,17 @@ impl SessionWriter {
         self.line(&fields)
     }
 
+    /// What the conversation has cost so far: the fields of a `cost-state`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn cost(&mut self, cost: &Value) -> io::Result<()> {
+        let mut fields = vec![("type", json!("cost-state")), ("sessionId", json!(self.id))];
+        let rest = cost.as_object().into_iter().flatten();
+        fields.extend(rest.map(|(name, value)| (name.as_str(), value.clone())));
+        self.line(&fields)
+    }
+
     /// A title.
     ///
     /// # Errors

@@ -98,6 +98,50 @@ fn conversations_are_resumed_forked_and_continued() {
 }
 
 #[test]
+fn what_a_conversation_cost_is_known_when_it_goes_on() {
+    let place = place();
+    let at = place.path();
+    let id = "11111111-2222-4333-8444-555555555555";
+    let cost = |result: &Value| result["total_cost_usd"].as_f64().unwrap();
+    let says = json!([{ "say": "Noted.", "times": "always" }]);
+    let (first, _) = ask(at, says.clone(), &["--session-id", id]);
+    assert!(cost(&first) > 0.0, "{first}");
+    // What was spent before counts in the total, but not in the budget of this run.
+    let budget = (cost(&first) * 1.5).to_string();
+    let (second, _) = ask(at, says.clone(), &["--resume", id, "--max-budget-usd", &budget]);
+    assert_eq!(second["subtype"], "success", "{second}");
+    assert!((cost(&second) - 2.0 * cost(&first)).abs() < 1e-9, "{second}");
+    let models = |result: &Value| {
+        result["modelUsage"].as_object().unwrap().values().next().unwrap()["inputTokens"].clone()
+    };
+    assert_eq!(models(&second).as_u64(), models(&first).as_u64().map(|tokens| 2 * tokens));
+    let (fork, _) = ask(at, says, &["--resume", id, "--fork-session"]);
+    assert!((cost(&fork) - 3.0 * cost(&first)).abs() < 1e-9, "{fork}");
+}
+
+#[test]
+fn flags_that_cannot_be_meant_are_refused_as_the_cli_refuses_them() {
+    let place = place();
+    for (flag, value, told) in [
+        ("--max-budget-usd", "-1", "must be a positive number greater than 0"),
+        ("--max-turns", "x", "must be a number"),
+        ("--max-thinking-tokens", "x", "must be a number"),
+        ("--task-budget", "0", "must be a positive integer"),
+        ("--thinking", "nope", "Allowed choices are enabled, adaptive, disabled."),
+        ("--settings", "nowhere.json", "Error: Settings file not found: "),
+        ("--settings", "{bad", "Error: Invalid settings: "),
+    ] {
+        let (_, output) = ask(place.path(), json!([{ "say": "x" }]), &[flag, value]);
+        assert_eq!(output.status.code(), Some(1), "{flag} {value}");
+        assert!(text(&output.stderr).contains(told), "{}", text(&output.stderr));
+    }
+    let (result, output) =
+        ask(place.path(), json!([{ "say": "x" }]), &["--max-turns", "0", "--effort", "nope"]);
+    assert_eq!(result["result"], "x");
+    assert!(text(&output.stderr).contains("Warning: Unknown --effort value 'nope'"));
+}
+
+#[test]
 fn stream_json_without_verbose_is_refused() {
     let output =
         duologue().args(["agent", "-p", "x", "--output-format", "stream-json"]).output().unwrap();
@@ -117,6 +161,29 @@ fn faults_happen_on_purpose() {
         .unwrap();
     assert_ne!(output.status.code(), Some(0));
     assert!(!text(&output.stdout).contains("\"result\""));
+}
+
+#[test]
+fn a_scenario_brings_its_fault_and_a_flag_counts_more() {
+    let place = place();
+    let path = place.path().join("faulty.toml");
+    std::fs::write(&path, "fault = \"garbage@1\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
+    let told = |args: &[&str]| {
+        let output = agent(place.path())
+            .args(["agent", "--input-format=stream-json", "--output-format=stream-json"])
+            .args(["--verbose", "--scenario"])
+            .arg(&path)
+            .args(args)
+            .write_stdin("{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n")
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(told(&[]).contains("this is {no message"));
+    let split = told(&["--fault", "split"]);
+    assert!(split.contains("Hello.") && !split.contains("no message"), "{split}");
+    std::fs::write(&path, "fault = \"burn\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
+    assert_eq!(told(&[]), "");
 }
 
 #[test]

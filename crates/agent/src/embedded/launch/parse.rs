@@ -6,11 +6,13 @@ use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
 
 use super::Refused;
+use crate::embedded::choose::full_name;
 use crate::embedded::flags::Flags;
 use crate::embedded::setup::{Setup, Start};
+use crate::embedded::thought::{EFFORTS, Thinking, Thought};
 use crate::options::{Dialect, Options};
 use crate::path;
-use crate::settings::SettingSource;
+use crate::settings::{SettingSource, Settings, SettingsPlaces};
 
 /// How something is said on stdin or stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,9 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
     setup.config = config(&cwd, var);
     setup.persists = !flags.has("--no-session-persistence");
     setup.model = flags.value("--model").map(str::to_owned);
+    setup.fallback_models =
+        flags.values("--fallback-model").flat_map(|list| list.split(',')).map(full_name).collect();
+    setup.thought = thought(flags)?;
     setup.mode = mode(flags)?;
     if setup.mode == Some(PermissionMode::BypassPermissions) {
         setup.options.may_bypass = true;
@@ -81,8 +86,13 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
     setup.disallowed = lists("--disallowedTools");
     setup.tools = tools(flags);
     setup.directories = flags.values("--add-dir").map(PathBuf::from).collect();
-    setup.max_turns = number(flags, "--max-turns")?;
-    setup.max_budget_usd = number(flags, "--max-budget-usd")?;
+    // As the CLI takes it, none at all is no limit.
+    setup.max_turns = number(flags, "--max-turns", "must be a number")?.filter(|turns| *turns > 0);
+    const POSITIVE: &str = "--max-budget-usd must be a positive number greater than 0";
+    setup.max_budget_usd = number(flags, "--max-budget-usd", POSITIVE)?;
+    if let Some(budget) = setup.max_budget_usd.filter(|budget| *budget <= 0.0) {
+        return Err(invalid("--max-budget-usd", &budget.to_string(), POSITIVE).into());
+    }
     setup.json_schema =
         flags.value("--json-schema").map(|text| json("--json-schema", text)).transpose()?;
     setup.system_prompt = text(flags, "--system-prompt", "--system-prompt-file")?;
@@ -104,6 +114,19 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
         }
     }
     setup.settings = flags.value("--settings").map(str::to_owned);
+    if let Some(given) = &setup.settings {
+        // Rules that somebody believes to be in force must not be passed over.
+        let places = SettingsPlaces::new(&setup.cwd, &setup.config);
+        if let Some(fault) = Settings::load(&places, &[], Some(given)).faults.first() {
+            return Err(match given.trim_start().starts_with('{') || cwd.join(given).exists() {
+                true => format!("Error: Invalid settings: {fault}"),
+                false => {
+                    format!("Error: Settings file not found: {}", cwd.join(given).display())
+                }
+            }
+            .into());
+        }
+    }
     setup.sources = match flags.value("--setting-sources") {
         None => SettingSource::ALL.to_vec(),
         Some(list) => SettingSource::parse_list(list).map_err(|name| {
@@ -185,10 +208,52 @@ fn tools(flags: &Flags) -> Option<Vec<String>> {
     (names != ["default"]).then_some(names)
 }
 
-fn number<T: std::str::FromStr>(flags: &Flags, name: &str) -> Result<Option<T>, Refused> {
+fn number<T: std::str::FromStr>(
+    flags: &Flags,
+    name: &str,
+    what: &str,
+) -> Result<Option<T>, Refused> {
     let Some(text) = flags.value(name) else { return Ok(None) };
-    let wrong = |_| format!("error: option '{name} <n>' argument '{text}' is invalid.").into();
-    text.parse().map(Some).map_err(wrong)
+    text.parse().map(Some).map_err(|_| invalid(name, text, what).into())
+}
+
+fn invalid(name: &str, text: &str, what: &str) -> String {
+    format!("error: option '{name} <value>' argument '{text}' is invalid. {what}")
+}
+
+/// How hard the model is to think.
+fn thought(flags: &Flags) -> Result<Thought, Refused> {
+    let mut thought = Thought::default();
+    if let Some(effort) = flags.value("--effort") {
+        if EFFORTS.contains(&effort) {
+            thought.effort = Some(effort.to_owned());
+        } else {
+            // The CLI warns, too, and goes on.
+            let known = EFFORTS.join(", ");
+            super::complain(&format!(
+                "Warning: Unknown --effort value '{effort}' — ignoring it and using the default effort. Valid values: {known}."
+            ));
+        }
+    }
+    thought.limit(number(flags, "--max-thinking-tokens", "must be a number")?);
+    match flags.value("--thinking") {
+        None => {}
+        // A limit says more.
+        Some("enabled" | "adaptive") if thought.thinking.is_some() => {}
+        Some("enabled" | "adaptive") => thought.thinking = Some(Thinking::Adaptive),
+        Some("disabled") => thought.thinking = Some(Thinking::Disabled),
+        Some(other) => {
+            let choices = "Allowed choices are enabled, adaptive, disabled.";
+            return Err(invalid("--thinking", other, choices).into());
+        }
+    }
+    thought.display = flags.value("--thinking-display").map(str::to_owned);
+    const WHOLE: &str = "--task-budget must be a positive integer";
+    thought.task_budget = number(flags, "--task-budget", WHOLE)?;
+    if thought.task_budget == Some(0) {
+        return Err(invalid("--task-budget", "0", WHOLE).into());
+    }
+    Ok(thought)
 }
 
 fn text(flags: &Flags, inline: &str, file: &str) -> Result<Option<String>, Refused> {
