@@ -41,6 +41,8 @@ pub struct Setup {
     pub allowed: Vec<String>,
     /// What is never allowed, as rules.
     pub disallowed: Vec<String>,
+    /// The tool of an MCP server that is asked for permission in the host's place.
+    pub permission_tool: Option<String>,
     /// The tools that there are; all, if nothing is said.
     pub tools: Option<Vec<String>>,
     /// Further directories.
@@ -107,6 +109,7 @@ impl Setup {
             mode: None,
             allowed: Vec::new(),
             disallowed: Vec::new(),
+            permission_tool: None,
             tools: None,
             directories: Vec::new(),
             max_turns: None,

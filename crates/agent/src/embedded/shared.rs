@@ -61,7 +61,8 @@ impl Shared {
         if let Some(tools) = &setup.tools {
             toolbox = toolbox.only(tools.iter().map(String::as_str));
         }
-        if !setup.options.prompts && !setup.options.lenient {
+        let asks = setup.options.prompts || setup.permission_tool.is_some();
+        if !asks && !setup.options.lenient {
             toolbox = FOR_PEOPLE.iter().fold(toolbox, |toolbox, name| toolbox.without(name));
         }
         let shared = Self {
@@ -140,7 +141,10 @@ impl Shared {
         let permissions = self.permissions();
         all.filter(|tool| {
             let name = tool["name"].as_str().unwrap_or_default();
-            !permissions.takes_away(name) && only.is_none_or(|only| only(name))
+            // Who may give permission must not be asked by the model itself.
+            !permissions.takes_away(name)
+                && self.setup.permission_tool.as_deref() != Some(name)
+                && only.is_none_or(|only| only(name))
         })
         .collect()
     }

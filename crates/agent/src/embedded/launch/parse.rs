@@ -84,6 +84,10 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
     let lists = |name| flags.values(name).map(str::to_owned).collect::<Vec<_>>();
     setup.allowed = lists("--allowedTools");
     setup.disallowed = lists("--disallowedTools");
+    setup.permission_tool = flags
+        .value("--permission-prompt-tool")
+        .filter(|tool| *tool != "stdio" && flags.value("--permission-prompts") != Some("none"))
+        .map(str::to_owned);
     setup.tools = tools(flags);
     setup.directories = flags.values("--add-dir").map(PathBuf::from).collect();
     // As the CLI takes it, none at all is no limit.
