@@ -87,11 +87,17 @@ impl Embedded {
         let settings = shared::settings(&setup);
         let info = &mut setup.options.info;
         info.cwd = Text::from(setup.cwd.to_string_lossy().into_owned());
-        if let Some(model) = setup.model.as_ref().or(settings.model.as_ref()) {
+        let kind = setup.agent.as_ref().and_then(|kind| setup.agents.get(kind));
+        let kind = kind.and_then(|kind| kind["model"].as_str()).filter(|model| *model != "inherit");
+        let kind = kind.map(str::to_owned);
+        if let Some(model) = setup.model.as_ref().or(kind.as_ref()).or(settings.model.as_ref()) {
             info.model = Text::from(choose::full_name(model));
         }
         if let Some(mode) = setup.mode.clone().or_else(|| settings.default_mode.clone()) {
             info.permission_mode = mode;
+        }
+        if setup.mirrors {
+            conversation.mirror();
         }
         let shared = Shared::new(setup, model, &settings, conversation)?;
         let mut options = shared.setup.options.clone();
@@ -124,6 +130,7 @@ impl Agent for Embedded {
             let cost = session.core.with(|state| state.spent.kept());
             self.shared.conversation.cost(&cost);
         }
+        self.shared.show_mirrored(&session).await;
         outcome
     }
 
@@ -168,7 +175,8 @@ impl Embedded {
         if turn.is_continued() {
             self.shared.conversation.note(&turn.text());
         } else {
-            self.shared.conversation.prompt(&content(turn.prompt()));
+            let uuid = turn.prompts().last().and_then(|prompt| prompt.uuid.as_str());
+            self.shared.conversation.prompt(&content(turn.prompt()), uuid);
         }
         for text in turn.take_context() {
             self.shared.conversation.note(&reminder(&text));

@@ -241,6 +241,11 @@ impl Voice {
         self.speech().request = id;
     }
 
+    /// The next line of a block has this name.
+    pub(crate) fn name_line(&self, uuid: impl Into<Text>) {
+        self.speech().line = Some(uuid.into());
+    }
+
     /// How many milliseconds the first event of the next message took.
     pub(crate) fn took(&self, millis: u64) {
         self.speech().took = Some(millis);

@@ -87,14 +87,14 @@ impl Thinker {
     fn request(&self) -> Result<Request, TurnError> {
         let persona = self.shared.persona().clone();
         let (system, only, model) = match &self.kind {
-            None => (persona.main(), None, None),
+            None => (persona.main(), persona.chosen().and_then(|kind| persona.tools(kind)), None),
             Some(kind) => (persona.sub(kind), persona.tools(kind), persona.model(kind)),
         };
         // A sub-agent has no sub-agents and asks no person. Nobody has to look for tools.
         let may = |name: &str| match (&self.kind, &only) {
             _ if name == ToolSearchTool::NAME => false,
-            (None, _) => true,
-            (Some(_), Some(only)) => only.iter().any(|tool| tool == name),
+            (None, None) => true,
+            (_, Some(only)) => only.iter().any(|tool| tool == name),
             (Some(_), None) => !matches!(
                 name,
                 "Agent" | "AskUserQuestion" | "ExitPlanMode" | "EnterPlanMode" | "StructuredOutput"
@@ -192,7 +192,9 @@ impl Thinker {
         }
         if let Some(block) = finished {
             // Kept first: what the host has seen, the model has said.
-            self.conversation.block(&hearing.folded.message(), &block);
+            let uuid = self.voice.session().new_id();
+            self.conversation.block(&hearing.folded.message(), &block, &uuid);
+            self.voice.name_line(uuid);
             self.block(&block, hearing).await?;
         }
         Ok(())
@@ -283,7 +285,9 @@ impl Thinker {
         let all = hearing.folded.text();
         if let Some(rest) = all.strip_prefix(&done).filter(|rest| !rest.is_empty()) {
             let block = json!({ "type": "text", "text": rest });
-            self.conversation.block(&hearing.folded.message(), &block);
+            let uuid = self.voice.session().new_id();
+            self.conversation.block(&hearing.folded.message(), &block, &uuid);
+            self.voice.name_line(uuid);
         }
     }
 }

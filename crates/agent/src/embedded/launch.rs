@@ -12,7 +12,7 @@ use super::setup::{Setup, Start};
 use super::{Embedded, flags::Flags};
 use crate::options::VERSION;
 use crate::serve::{Exit, serve_process, stdin};
-use crate::sessions::Sessions;
+use crate::sessions::{Resumed, Sessions};
 use parse::{Format, Invocation};
 
 const HELP: &str = "\
@@ -149,6 +149,7 @@ fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
         }
         Some(old) => {
             let resumed = sessions.resume(&old).map_err(|_| unknown(&sessions, &old))?;
+            let resumed = cut(resumed, setup, &old)?;
             let conversation = Conversation::new(resumed.messages());
             conversation.set_cost_before(resumed.cost().cloned());
             let id = if fork { new_id() } else { old };
@@ -168,6 +169,22 @@ fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
     Ok(conversation)
 }
 
+/// A conversation up to the message that the setup names.
+fn cut(resumed: Resumed, setup: &Setup, id: &str) -> Result<Resumed, Refused> {
+    let Some(at) = &setup.resume_at else { return Ok(resumed) };
+    if let Some(turn) = &setup.drops_turn {
+        let lost = resumed.prompts_after(at);
+        if let Some(other) = lost.iter().find(|prompt| *prompt != turn) {
+            let why = format!(
+                "Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not attributable to turn {turn}: first discarded entry [type=user, uuid={other}]"
+            );
+            return Err(refused(why, id));
+        }
+    }
+    let none = || refused(format!("No message found with message.uuid of: {at}"), id);
+    resumed.up_to(at).ok_or_else(none)
+}
+
 /// There is no such conversation. The CLI says so twice.
 fn unknown(sessions: &Sessions, id: &str) -> Refused {
     let message = if sessions.path(id).is_some() {
@@ -181,6 +198,11 @@ fn unknown(sessions: &Sessions, id: &str) -> Refused {
     };
     let session =
         if sessions.path(id).is_some() { id.to_owned() } else { uuid::Uuid::new_v4().to_string() };
+    refused(message, &session)
+}
+
+/// Why a conversation is not gone on with, said on stderr and as a result.
+fn refused(message: String, session: &str) -> Refused {
     let result = serde_json::json!({
         "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
         "is_error": true, "num_turns": 0, "stop_reason": null,

@@ -58,6 +58,12 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
         if let Some(append) = hello["appendSystemPrompt"].as_str() {
             persona.append = Some(append.to_owned());
         }
+        // The host may have described just now whose part the main agent takes.
+        if let Some(model) = persona.chosen().and_then(|kind| persona.model(kind))
+            && shared.setup.model.is_none()
+        {
+            session.set_model(choose::full_name(&model));
+        }
     }
     if hello["jsonSchema"].is_object()
         && let Err(error) = shared.want_shape(hello["jsonSchema"].clone())

@@ -59,6 +59,8 @@ pub struct Setup {
     pub append_system_prompt: Option<String>,
     /// Kinds of sub-agent, by name.
     pub agents: Map<String, Value>,
+    /// The kind of sub-agent that the main agent itself is.
+    pub agent: Option<String>,
     /// MCP servers, by name.
     pub servers: Map<String, Value>,
     /// Further settings: a file, or JSON itself.
@@ -67,6 +69,12 @@ pub struct Setup {
     pub sources: Vec<SettingSource>,
     /// Which conversation it is.
     pub start: Start,
+    /// The message of the model at which an old conversation is gone on with.
+    pub resume_at: Option<String>,
+    /// The only prompt that may be lost by that.
+    pub drops_turn: Option<String>,
+    /// Whether the host is shown what is written to disk.
+    pub mirrors: bool,
     /// Whether the host hears of command hooks.
     pub hook_events: bool,
     /// Whether the host hears in the handshake how logging in stands: `--enable-auth-status`.
@@ -118,10 +126,14 @@ impl Setup {
             system_prompt: None,
             append_system_prompt: None,
             agents: Map::new(),
+            agent: None,
             servers: Map::new(),
             settings: None,
             sources: Vec::new(),
             start: Start::New,
+            resume_at: None,
+            drops_turn: None,
+            mirrors: false,
             hook_events: false,
             auth_status: false,
         }

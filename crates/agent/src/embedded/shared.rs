@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duologue_model::{Model, Prices};
+use duologue_protocol::lines::TranscriptMirror;
 use duologue_protocol::permission::{PermissionBehavior, PermissionUpdate};
 use duologue_protocol::{RawObject, Text};
 use serde_json::Value;
@@ -15,6 +16,7 @@ use super::setup::Setup;
 use super::thought::Thought;
 use crate::permission::{Permissions, RuleSource, Verdict};
 use crate::session::Session;
+use crate::sessions::Sessions;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
 use crate::tools::{StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
 
@@ -149,6 +151,21 @@ impl Shared {
         .collect()
     }
 
+    /// Shows the host what was written to disk, if it wants that.
+    pub(super) async fn show_mirrored(&self, session: &Session) {
+        let entries = self.conversation.take_mirrored();
+        if entries.is_empty() {
+            return;
+        }
+        let sessions = Sessions::new(&self.setup.config, &self.setup.cwd);
+        let path = sessions.path(session.id().as_str()).unwrap_or_default();
+        let entries: Vec<RawObject> =
+            entries.iter().filter_map(|entry| RawObject::of(entry).ok()).collect();
+        let line =
+            TranscriptMirror::new().file_path(path.to_string_lossy().into_owned()).entries(entries);
+        session.say_line(Box::new(line)).await;
+    }
+
     /// The tools that can be looked for: what they are called, and what they do.
     pub(super) fn findable(&self) -> Vec<(String, String)> {
         let text = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
@@ -158,8 +175,13 @@ impl Shared {
 
     /// The names of the tools, as `init` tells them.
     pub(super) fn tool_names(&self) -> Vec<Text> {
+        let persona = self.persona().clone();
+        let only = persona.chosen().and_then(|kind| persona.tools(kind));
         let names = self.definitions(None).into_iter().filter_map(|tool| {
             let name = tool["name"].as_str()?;
+            if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {
+                return None;
+            }
             // The host knows it by its older name.
             Some(Text::from(if name == "Agent" { "Task" } else { name }))
         });

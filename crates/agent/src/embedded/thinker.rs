@@ -114,7 +114,7 @@ impl Thinker {
             if let Some(content) =
                 prompt.message.value().and_then(|message| message.content.value())
             {
-                self.conversation.prompt(&super::content(content));
+                self.conversation.prompt(&super::content(content), prompt.uuid.as_str());
             }
         }
     }

@@ -215,11 +215,12 @@ impl Voice {
         rest
     }
 
-    fn line(&self, speech: &Speech, block: ContentBlock) -> Assistant {
+    fn line(&self, speech: &mut Speech, block: ContentBlock) -> Assistant {
+        let uuid = speech.line.take().unwrap_or_else(|| self.session.new_id().into());
         let mut line = Assistant::new()
             .message(self.message(speech, vec![block]))
             .session_id(self.session.id())
-            .uuid(self.session.new_id())
+            .uuid(uuid)
             .timestamp(clock::timestamp());
         line.request_id = speech.request.clone().into();
         self.attribute(&mut line);

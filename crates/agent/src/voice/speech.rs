@@ -24,6 +24,8 @@ pub(crate) struct Speech {
     pub(super) used: Option<Usage>,
     /// What the API calls the request that it answers.
     pub(super) request: Option<Text>,
+    /// The name of the next line, if somebody chose it.
+    pub(super) line: Option<Text>,
     /// Milliseconds that its first event took.
     pub(super) took: Option<u64>,
     /// The place of the next block.

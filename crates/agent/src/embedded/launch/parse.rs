@@ -146,6 +146,13 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
     if setup.options.info.session_id.is_some() && setup.start != Start::New && !fork {
         return Err("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.".into());
     }
+    setup.agent = flags.value("--agent").map(str::to_owned);
+    setup.mirrors = flags.has("--session-mirror");
+    setup.resume_at = flags.value("--resume-session-at").map(str::to_owned);
+    setup.drops_turn = flags.value("--resume-drops-turn").map(str::to_owned);
+    if setup.drops_turn.is_some() && setup.resume_at.is_none() {
+        return Err("Error: --resume-drops-turn requires --resume-session-at".into());
+    }
     setup.hook_events = flags.has("--include-hook-events");
     setup.auth_status = flags.has("--enable-auth-status");
     Ok(setup)
