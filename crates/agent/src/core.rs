@@ -85,11 +85,16 @@ impl Core {
         if options.lenient {
             link = link.lenient();
         }
+        if options.await_initialize {
+            link = link.await_initialize();
+        }
         if options.replay {
             link = link.replay();
         }
         if options.state_events {
             link = link.state_events();
+        } else if options.hidden_state_events {
+            link = link.hidden_state_events();
         }
         link = match options.dialect {
             Dialect::Today => link,

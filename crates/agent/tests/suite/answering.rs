@@ -179,6 +179,18 @@ async fn a_session_is_not_idle_while_a_sub_agent_works_for_it() {
 }
 
 #[tokio::test]
+async fn what_a_session_does_may_be_for_the_library_alone() {
+    let (_folder, mut host) = plays(Scenario::new().reply(Reply::text("Hello.")), |setup| {
+        setup.options = setup.options.clone().hidden_state_events(true);
+    });
+    host.prompt("go").await;
+    let lines = host.until(|line| line["state"] == "idle").await;
+    let states = lines_of(&lines, "session_state_changed");
+    assert_eq!(states.len(), 2);
+    assert!(states.iter().all(|line| line["sdk_host_only"] == true), "{states:?}");
+}
+
+#[tokio::test]
 async fn a_prompt_that_nobody_could_answer_counts_as_cancelled() {
     let prompt = |uuid: &str| json!({ "type": "user", "uuid": uuid, "message": { "role": "user", "content": "go" } });
     let scenario = Scenario::new()

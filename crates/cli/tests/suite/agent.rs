@@ -189,6 +189,21 @@ fn a_conversation_goes_on_from_any_message_that_the_host_has_seen() {
 }
 
 #[test]
+fn a_host_that_promised_a_handshake_must_begin_with_it() {
+    let place = place();
+    let path = scenario(place.path(), json!([{ "say": "Hello." }]));
+    let args = ["--scenario", &path, "--await-initialize"];
+    let go = prompt("go", "31111111-2222-4333-8444-555555555555");
+    let (said, output) = lines(place.path(), &args, &[go.clone()]);
+    assert_eq!((said.len(), output.status.code()), (0, Some(1)));
+    assert!(text(&output.stderr).contains("requires the initialize control request"));
+    let hello = json!({ "type": "control_request", "request_id": "1", "request": { "subtype": "initialize" } });
+    let (said, output) = lines(place.path(), &args, &[hello, go]);
+    assert!(said.iter().any(|line| line["result"] == "Hello."));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn a_host_is_shown_what_is_written_to_disk() {
     let place = place();
     let path = scenario(place.path(), json!([{ "say": "One." }, { "say": "Two." }]));
@@ -311,6 +326,13 @@ fn a_scenario_brings_its_fault_and_a_flag_counts_more() {
     assert!(split.contains("Hello.") && !split.contains("no message"), "{split}");
     std::fs::write(&path, "fault = \"burn\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
     assert_eq!(told(&[]), "");
+    let output = agent(place.path())
+        .args(["agent", "-p", "say hello"])
+        .env("DUOLOGUE_FAULT", "burn")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no such fault: burn"));
 }
 
 #[test]

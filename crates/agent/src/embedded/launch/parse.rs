@@ -67,7 +67,7 @@ fn format(flag: &str, value: Option<&str>) -> Result<Format, Refused> {
 fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, Refused> {
     let cwd = std::env::current_dir().map_err(|error| format!("Error: {error}"))?;
     let mut setup = Setup::new(&cwd);
-    setup.options = options(flags)?;
+    setup.options = options(flags, var)?;
     setup.config = config(&cwd, var);
     setup.persists = !flags.has("--no-session-persistence");
     setup.model = flags.value("--model").map(str::to_owned);
@@ -158,13 +158,14 @@ fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, 
     Ok(setup)
 }
 
-fn options(flags: &Flags) -> Result<Options, Refused> {
+fn options(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Options, Refused> {
     let prompts = flags.value("--permission-prompt-tool") == Some("stdio")
         && flags.value("--permission-prompts") != Some("none");
     let mut options = Options::new()
         .prompts(prompts)
         .partial(flags.has("--include-partial-messages"))
         .replay(flags.has("--replay-user-messages"))
+        .await_initialize(flags.has("--await-initialize"))
         .forward_subagent_text(flags.has("--forward-subagent-text"))
         .may_bypass(
             flags.has("--dangerously-skip-permissions")
@@ -177,7 +178,9 @@ fn options(flags: &Flags) -> Result<Options, Refused> {
             Some("seeds-system-result") => Dialect::SeedsSystemResult,
             Some(other) => return Err(format!("error: unknown dialect '{other}'").into()),
         });
-    if let Some(fault) = flags.value("--fault") {
+    // One that nobody knows must not be passed over: a test would pass that tests nothing.
+    let variable = var("DUOLOGUE_FAULT").filter(|fault| !fault.is_empty());
+    if let Some(fault) = flags.value("--fault").map(str::to_owned).or(variable) {
         options = options.fault(fault.parse().map_err(|error| format!("error: {error}"))?);
     }
     if let Some(id) = flags.value("--session-id") {
