@@ -151,8 +151,14 @@ fn told(shares: &BTreeMap<Text, Share>) -> Map<ModelUsage> {
 
 /// How many tokens a conversation with a model may have, and one answer of it, as the CLI tells it.
 pub(crate) fn limits(model: &str) -> (u64, u64) {
-    let is_large = ["claude-opus-5", "claude-sonnet-5"].iter().any(|name| model.starts_with(name));
-    if is_large { (1_000_000, 128_000) } else { (200_000, 32_000) }
+    const LARGE: [&str; 4] =
+        ["claude-opus-5", "claude-sonnet-5", "claude-haiku-5", "claude-fable-5"];
+    let is_large = LARGE.iter().any(|name| model.starts_with(name));
+    match (is_large, model) {
+        (true, "claude-sonnet-5") => (1_000_000, 64_000),
+        (true, _) => (1_000_000, 128_000),
+        (false, _) => (200_000, 32_000),
+    }
 }
 
 /// A usage of nothing, with the fields that the real one always has.

@@ -75,7 +75,9 @@ pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
             .supports_effort(super::thought::knows_effort(resolved))
     };
     let mut models = vec![model("default", "Default (recommended)", usual)];
-    for (value, name) in [("opus", "Opus"), ("sonnet", "Sonnet"), ("haiku", "Haiku")] {
+    for (value, name) in
+        [("opus", "Opus"), ("fable", "Fable"), ("sonnet", "Sonnet"), ("haiku", "Haiku")]
+    {
         models.push(model(value, name, &full_name(value)));
     }
     models
@@ -86,8 +88,9 @@ pub(super) fn full_name(name: &str) -> String {
     let (variable, usual) = match name {
         "default" => ("ANTHROPIC_MODEL", DEFAULT),
         "opus" => ("ANTHROPIC_DEFAULT_OPUS_MODEL", DEFAULT),
-        "sonnet" => ("ANTHROPIC_DEFAULT_SONNET_MODEL", "claude-sonnet-4-5"),
-        "haiku" => ("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-4-5"),
+        "sonnet" => ("ANTHROPIC_DEFAULT_SONNET_MODEL", "claude-sonnet-5-5"),
+        "haiku" => ("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-5-5"),
+        "fable" => ("ANTHROPIC_DEFAULT_FABLE_MODEL", "claude-fable-5-2"),
         other => return other.to_owned(),
     };
     std::env::var(variable).unwrap_or_else(|_| usual.to_owned())

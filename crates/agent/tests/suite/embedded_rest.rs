@@ -120,7 +120,7 @@ async fn commands_are_not_for_the_model() {
     assert!(compacted.contains(&"system compact_boundary".to_owned()), "{compacted:?}");
     let lines = turn(&mut host, "go", allow).await;
     assert_eq!(lines.last().unwrap()["result"], "Two.");
-    assert_eq!(lines[0]["model"], "claude-haiku-4-5");
+    assert_eq!(lines[0]["model"], "claude-haiku-5-5");
     let lines = turn(&mut host, "/clear", allow).await;
     assert_eq!(outline(&lines)[0], "conversation_reset");
     let lines = turn(&mut host, "go", allow).await;

@@ -245,7 +245,7 @@ fn the_main_agent_takes_the_part_of_another() {
         lines(place.path(), &[&flags[..], &["--agents", &given]].concat(), &[prompt("go", uuid)]);
     let init = told.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(init["tools"], json!(["Grep", "Read"]));
-    assert_eq!(init["model"], "claude-haiku-4-5");
+    assert_eq!(init["model"], "claude-haiku-5-5");
     let result = told.iter().find(|line| line["type"] == "result").unwrap();
     assert_eq!(result["result"], "I review.");
     // A host may describe it in the handshake, and says then that it has no prompt of its own.
@@ -257,7 +257,7 @@ fn the_main_agent_takes_the_part_of_another() {
     let init = told.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(
         (&init["tools"], &init["model"]),
-        (&json!(["Grep", "Read"]), &json!("claude-haiku-4-5"))
+        (&json!(["Grep", "Read"]), &json!("claude-haiku-5-5"))
     );
 }
 
