@@ -8,6 +8,8 @@ use duologue_protocol::message::{
 use duologue_protocol::{Field, Map, Number, RawJson, Text};
 use serde_json::{Value, json};
 
+use crate::clock;
+
 /// Tokens and money of a session, by model.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spent {
@@ -17,6 +19,11 @@ pub(crate) struct Spent {
     pub(crate) api_millis: u64,
     /// What was spent before this process went on with the conversation.
     before: f64,
+    /// When the conversation began, in milliseconds, and how long it had lasted when this process went on with it.
+    began: Option<u64>,
+    lasted: u64,
+    /// When this process first spent something.
+    since_when: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +41,9 @@ struct Share {
 
 impl Spent {
     pub(crate) fn add(&mut self, model: &Text, usage: &Usage, cost_usd: f64) {
+        let now = clock::millis();
+        self.began.get_or_insert(now);
+        self.since_when.get_or_insert(now);
         for shares in [&mut self.by_model, &mut self.since] {
             let share = shares.entry(model.clone()).or_default();
             share.input += usage.input_tokens.as_u64().unwrap_or_default();
@@ -66,6 +76,8 @@ impl Spent {
 
     /// As transcripts keep it, in the CLI's own fields. Lines and the time of tools are not counted here.
     pub(crate) fn kept(&self) -> Value {
+        let now = clock::millis();
+        let here = now.saturating_sub(self.since_when.unwrap_or(now));
         let models = self.by_model.iter().map(|(model, share)| {
             let kept = json!({
                 "inputTokens": share.input, "outputTokens": share.output,
@@ -81,6 +93,7 @@ impl Spent {
             "totalCostUSD": self.cost_usd(), "totalAPIDuration": self.api_millis,
             "totalAPIDurationWithoutRetries": self.api_millis, "totalToolDuration": 0,
             "totalLinesAdded": 0, "totalLinesRemoved": 0,
+            "totalDuration": self.lasted + here, "startTime": self.began.unwrap_or(now),
             "modelUsage": models.collect::<serde_json::Map<_, _>>(),
             "hasUnknownModelCost": self.by_model.values().any(Share::is_unpriced),
         })
@@ -90,6 +103,8 @@ impl Spent {
     pub(crate) fn restored(kept: &Value) -> Self {
         let mut spent = Self {
             api_millis: kept["totalAPIDuration"].as_u64().unwrap_or_default(),
+            began: kept["startTime"].as_u64(),
+            lasted: kept["totalDuration"].as_u64().unwrap_or_default(),
             ..Self::default()
         };
         for (model, kept) in kept["modelUsage"].as_object().into_iter().flatten() {

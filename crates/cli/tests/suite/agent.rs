@@ -194,7 +194,7 @@ fn a_host_that_promised_a_handshake_must_begin_with_it() {
     let path = scenario(place.path(), json!([{ "say": "Hello." }]));
     let args = ["--scenario", &path, "--await-initialize"];
     let go = prompt("go", "31111111-2222-4333-8444-555555555555");
-    let (said, output) = lines(place.path(), &args, &[go.clone()]);
+    let (said, output) = lines(place.path(), &args, std::slice::from_ref(&go));
     assert_eq!((said.len(), output.status.code()), (0, Some(1)));
     assert!(text(&output.stderr).contains("requires the initialize control request"));
     let hello = json!({ "type": "control_request", "request_id": "1", "request": { "subtype": "initialize" } });
