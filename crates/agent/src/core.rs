@@ -64,6 +64,8 @@ pub(crate) struct State {
     pub(crate) running: Vec<duologue_protocol::system::BackgroundTask>,
     /// Work in the background that keeps the conversation open.
     kept: usize,
+    /// Those of them that will speak up by themselves.
+    busy: usize,
     waiting: HashMap<RequestId, oneshot::Sender<Outcome>>,
     next: Option<Begun>,
     stop: Option<watch::Sender<Stop>>,
@@ -83,11 +85,16 @@ impl Core {
         if options.lenient {
             link = link.lenient();
         }
+        if options.await_initialize {
+            link = link.await_initialize();
+        }
         if options.replay {
             link = link.replay();
         }
         if options.state_events {
             link = link.state_events();
+        } else if options.hidden_state_events {
+            link = link.hidden_state_events();
         }
         link = match options.dialect {
             Dialect::Today => link,
@@ -111,6 +118,7 @@ impl Core {
             subagents: crate::subagent::Count::default(),
             running: Vec::new(),
             kept: 0,
+            busy: 0,
             waiting: HashMap::new(),
             next: None,
             stop: None,
@@ -281,6 +289,12 @@ impl State {
     pub(crate) fn keep(&mut self, change: isize) {
         self.kept = self.kept.saturating_add_signed(change);
         self.link.hold_results(self.kept > 0);
+    }
+
+    /// The same, for work that will speak up by itself.
+    pub(crate) fn busy(&mut self, change: isize) {
+        self.busy = self.busy.saturating_add_signed(change);
+        self.link.work_beside(self.busy > 0);
     }
 
     /// Whether nothing will happen any more.

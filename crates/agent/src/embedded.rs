@@ -36,6 +36,7 @@ mod setup;
 mod shared;
 mod tally;
 mod thinker;
+mod thought;
 
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, RequestHandler, TurnError, TurnResult};
 use crate::options::Options;
 use crate::session::Session;
+use crate::spent::Spent;
 use crate::turn::Turn;
 use commands::Summarised;
 use conversation::Conversation;
@@ -56,6 +58,7 @@ use thinker::{Thinker, reminder};
 
 pub use launch::run;
 pub use setup::{Setup, Start};
+pub use thought::{Thinking, Thought};
 
 /// The embedded agent.
 #[derive(Debug)]
@@ -84,11 +87,17 @@ impl Embedded {
         let settings = shared::settings(&setup);
         let info = &mut setup.options.info;
         info.cwd = Text::from(setup.cwd.to_string_lossy().into_owned());
-        if let Some(model) = setup.model.as_ref().or(settings.model.as_ref()) {
+        let kind = setup.agent.as_ref().and_then(|kind| setup.agents.get(kind));
+        let kind = kind.and_then(|kind| kind["model"].as_str()).filter(|model| *model != "inherit");
+        let kind = kind.map(str::to_owned);
+        if let Some(model) = setup.model.as_ref().or(kind.as_ref()).or(settings.model.as_ref()) {
             info.model = Text::from(choose::full_name(model));
         }
         if let Some(mode) = setup.mode.clone().or_else(|| settings.default_mode.clone()) {
             info.permission_mode = mode;
+        }
+        if setup.mirrors {
+            conversation.mirror();
         }
         let shared = Shared::new(setup, model, &settings, conversation)?;
         let mut options = shared.setup.options.clone();
@@ -115,29 +124,13 @@ impl Embedded {
 
 impl Agent for Embedded {
     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
-        let thinker = Thinker::main(&self.shared, turn.voice());
-        if !turn.is_continued()
-            && turn.origin().is_none()
-            && let Some(done) = self.command(turn).await
-        {
-            return done;
+        let (session, before) = (turn.session().clone(), turn.session().cost_usd());
+        let outcome = self.go(turn).await;
+        if session.cost_usd() > before {
+            let cost = session.core.with(|state| state.spent.kept());
+            self.shared.conversation.cost(&cost);
         }
-        if turn.is_continued() {
-            self.shared.conversation.note(&turn.text());
-        } else {
-            self.shared.conversation.prompt(&content(turn.prompt()));
-        }
-        for text in turn.take_context() {
-            self.shared.conversation.note(&reminder(&text));
-        }
-        let outcome = thinker.work().await;
-        match &outcome {
-            Err(TurnError::Interrupted) => self.shared.conversation.interrupted(),
-            _ => self.shared.conversation.mend(),
-        }
-        if let Some(value) = thinker.shaped() {
-            turn.structured_output(value);
-        }
+        self.shared.show_mirrored(&session).await;
         outcome
     }
 
@@ -158,12 +151,45 @@ impl Agent for Embedded {
     }
 
     fn start(&mut self, session: &Session) {
+        if let Some(cost) = self.shared.conversation.take_cost_before() {
+            session.core.with(|state| state.spent = Spent::restored(&cost));
+        }
         let shared = Arc::downgrade(&self.shared);
         tokio::spawn(Shared::watch_commands(shared, session.clone()));
     }
 
     fn requests(&self) -> Option<RequestHandler> {
         Some(requests::handler(&self.shared))
+    }
+}
+
+impl Embedded {
+    async fn go(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+        let thinker = Thinker::main(&self.shared, turn.voice());
+        if !turn.is_continued()
+            && turn.origin().is_none()
+            && let Some(done) = self.command(turn).await
+        {
+            return done;
+        }
+        if turn.is_continued() {
+            self.shared.conversation.note(&turn.text());
+        } else {
+            let uuid = turn.prompts().last().and_then(|prompt| prompt.uuid.as_str());
+            self.shared.conversation.prompt(&content(turn.prompt()), uuid);
+        }
+        for text in turn.take_context() {
+            self.shared.conversation.note(&reminder(&text));
+        }
+        let outcome = thinker.work().await;
+        match &outcome {
+            Err(TurnError::Interrupted) => self.shared.conversation.interrupted(),
+            _ => self.shared.conversation.mend(),
+        }
+        if let Some(value) = thinker.shaped() {
+            turn.structured_output(value);
+        }
+        outcome
     }
 }
 

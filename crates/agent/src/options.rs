@@ -28,7 +28,9 @@ pub struct Options {
     pub(crate) prompts: bool,
     pub(crate) partial: bool,
     pub(crate) replay: bool,
+    pub(crate) await_initialize: bool,
     pub(crate) state_events: bool,
+    pub(crate) hidden_state_events: bool,
     pub(crate) forward_subagent_text: bool,
     pub(crate) may_bypass: bool,
     pub(crate) lenient: bool,
@@ -112,7 +114,9 @@ impl Default for Options {
             prompts: true,
             partial: false,
             replay: false,
+            await_initialize: false,
             state_events: false,
+            hidden_state_events: false,
             forward_subagent_text: false,
             may_bypass: false,
             lenient: false,
@@ -166,8 +170,12 @@ impl Options {
         partial,
         /// Whether prompts are said again: `--replay-user-messages`.
         replay,
+        /// Whether the handshake must come before all else: `--await-initialize`.
+        await_initialize,
         /// Whether the host is told what the session is doing.
         state_events,
+        /// Whether the library that drives the agent is told so, and those who use it are not.
+        hidden_state_events,
         /// Whether the host hears what sub-agents in the foreground say.
         forward_subagent_text,
         /// Whether the mode `bypassPermissions` may be set.

@@ -173,7 +173,16 @@ impl Session {
     #[must_use]
     pub fn keep_open(&self) -> Kept {
         self.core.with(|state| state.keep(1));
-        Kept(self.clone())
+        Kept { session: self.clone(), is_busy: false }
+    }
+
+    /// The same for work that will speak up by itself: until then the session is not idle.
+    pub(crate) fn keep_busy(&self) -> Kept {
+        self.core.with(|state| {
+            state.keep(1);
+            state.busy(1);
+        });
+        Kept { session: self.clone(), is_busy: true }
     }
 
     /// Waits until the host wants work in the background to stop, from now on.
@@ -186,10 +195,18 @@ impl Session {
 
 /// Keeps a conversation open.
 #[derive(Debug)]
-pub struct Kept(Session);
+pub struct Kept {
+    session: Session,
+    is_busy: bool,
+}
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.0.core.with(|state| state.keep(-1));
+        self.session.core.with(|state| {
+            if self.is_busy {
+                state.busy(-1);
+            }
+            state.keep(-1);
+        });
     }
 }

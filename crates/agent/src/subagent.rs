@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use duologue_protocol::content::ContentBlock;
@@ -65,6 +66,8 @@ pub struct Subagent {
     id: TaskId,
     depth: u64,
     started: Instant,
+    /// Tokens and calls of tools so far.
+    used: Mutex<(u64, u64)>,
     /// Work in the background keeps the conversation open.
     kept: Option<Kept>,
 }
@@ -86,7 +89,7 @@ impl Voice {
         let stop =
             if task.is_background { session.core.background_stop() } else { self.stop.clone() };
         let voice = Self::new(session.clone(), self.ledger.clone(), who, stop);
-        let kept = task.is_background.then(|| session.keep_open());
+        let kept = task.is_background.then(|| session.keep_busy());
         let depth = if self.is_main() { 1 } else { 2 };
         let subagent = Subagent {
             voice,
@@ -94,6 +97,7 @@ impl Voice {
             id: TaskId::from(name),
             depth,
             started: Instant::now(),
+            used: Mutex::default(),
             kept,
             task,
         };
@@ -107,6 +111,11 @@ impl Subagent {
     /// The task that it is.
     pub const fn task_id(&self) -> &TaskId {
         &self.id
+    }
+
+    /// Notes what it has used so far: tokens, and calls of tools. Told with its progress and its end.
+    pub fn note_usage(&self, total_tokens: u64, tool_uses: u64) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = (total_tokens, tool_uses);
     }
 
     async fn begin(&self) {
@@ -184,7 +193,8 @@ impl Subagent {
 
     fn usage(&self) -> TaskUsage {
         let millis = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        TaskUsage::new().total_tokens(0_u64).tool_uses(0_u64).duration_ms(millis)
+        let (tokens, uses) = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        TaskUsage::new().total_tokens(tokens).tool_uses(uses).duration_ms(millis)
     }
 
     async fn tell(&self, line: impl Into<System> + Send) {

@@ -130,6 +130,8 @@ impl Voice {
         self.emit(|voice, speech, lines| {
             let Some((kind, text)) = speech.take_open() else { return };
             let block = match kind {
+                // Only its model knows what it amounts to: see `call_tool_as`.
+                Kind::Tool => return voice.leave_block(speech, lines),
                 Kind::Text => ContentBlock::Text(TextBlock::new().text(&text)),
                 Kind::Thinking => {
                     ContentBlock::Thinking(ThinkingBlock::new().thinking(&text).signature(""))
@@ -198,11 +200,55 @@ impl Voice {
     ) -> Result<ToolCall, TurnError> {
         let call = ToolCall { id: id.into(), name: Text::from(name), input };
         let block = ContentBlock::tool_use(call.id.clone(), name, call.input.clone());
-        self.block(block).await?;
+        self.finish_call(block).await?;
         if self.is_main() {
             self.ledger().open(&call);
         }
         Ok(call)
+    }
+
+    /// A call begins whose input is still being written.
+    pub(crate) async fn begin_tool(&self, id: &str, name: &str) -> TurnResult {
+        self.finish_block().await?;
+        let id = ToolUseId::from(id);
+        self.emit(|voice, speech, lines| {
+            voice.begin_message(speech, lines);
+            voice.begin_call(speech, &id, name, lines);
+        })
+        .await;
+        Ok(())
+    }
+
+    /// A piece of the input of the call that has begun.
+    pub(crate) async fn input_delta(&self, piece: &str) -> TurnResult {
+        self.go_on()?;
+        if self.speech().open_kind() == Some(Kind::Tool) {
+            self.emit(|voice, speech, lines| voice.more(speech, piece, lines)).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the call that has begun, or says one at once.
+    async fn finish_call(&self, block: ContentBlock) -> TurnResult {
+        if self.speech().open_kind() != Some(Kind::Tool) {
+            return self.block(block).await;
+        }
+        self.finish_block_as(block).await
+    }
+
+    /// The answer to a request that the API calls so, and of which the first event took so long.
+    pub(crate) fn name_request(&self, id: Option<Text>) {
+        self.speech().request = id;
+    }
+
+    /// The next line of a block has this name.
+    pub(crate) fn name_line(&self, uuid: impl Into<Text>) {
+        self.speech().line = Some(uuid.into());
+    }
+
+    /// How many milliseconds the first event of the next message took.
+    pub(crate) fn took(&self, millis: u64) {
+        self.speech().took = Some(millis);
     }
 
     /// Ends the message: what is said next belongs to another.

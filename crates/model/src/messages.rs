@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::error::{ApiFailure, ModelError};
 use crate::message::Event;
-use crate::model::{Answering, Model, Teller};
+use crate::model::{Answering, Model, Part, Teller};
 use crate::purpose::Purpose;
 use crate::request::Request;
 
@@ -94,6 +94,9 @@ impl Shared {
     async fn ask(&self, request: &Request, teller: &Teller) -> Result<(), ModelError> {
         let response = self.send(request).await?;
         let request_id = header(&response, "request-id");
+        if let Some(id) = &request_id {
+            teller.tell(Part::RequestId(id.clone())).await;
+        }
         let mut events = pin!(SseStream::new(Body::from(response)));
         let mut is_whole = false;
         loop {

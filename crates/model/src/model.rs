@@ -65,6 +65,8 @@ pub enum Part {
     Event(Event),
     /// It failed, and is asked again after a while. The message begins anew.
     Retry(Retry),
+    /// What the API calls the request that it answers from here on.
+    RequestId(String),
     /// A line that the agent writes as it stands. Only scenarios have them.
     Line(String),
 }

@@ -64,18 +64,57 @@ pub struct Price {
     pub cache_write: Option<f64>,
     /// Of what is put there for an hour: twice `input`, if nothing is said.
     pub cache_write_1h: Option<f64>,
+    /// Prompts of more tokens than this have the prices that follow.
+    pub long_from: Option<u64>,
+    /// Of what is read then.
+    pub long_input: Option<f64>,
+    /// Of what is written then.
+    pub long_output: Option<f64>,
 }
 
 impl Price {
     /// A price for what is read and for what is written; those of the cache follow from it.
     #[must_use]
     pub const fn new(input: f64, output: f64) -> Self {
-        Self { input, output, cache_read: None, cache_write: None, cache_write_1h: None }
+        Self {
+            input,
+            output,
+            cache_read: None,
+            cache_write: None,
+            cache_write_1h: None,
+            long_from: None,
+            long_input: None,
+            long_output: None,
+        }
+    }
+
+    /// A price of its own for what is read from the cache.
+    #[must_use]
+    pub const fn cache_read(mut self, price: f64) -> Self {
+        self.cache_read = Some(price);
+        self
+    }
+
+    /// Other prices for prompts of more tokens than this.
+    #[must_use]
+    pub const fn long(mut self, from: u64, input: f64, output: f64) -> Self {
+        self.long_from = Some(from);
+        self.long_input = Some(input);
+        self.long_output = Some(output);
+        self
     }
 
     /// What so many tokens cost, in US dollars.
     #[must_use]
     pub fn of(&self, tokens: &Tokens) -> f64 {
+        let prompt = tokens.input + tokens.cache_read + tokens.cache_write;
+        if self.long_from.is_some_and(|from| prompt > from) {
+            let long = Self::new(
+                self.long_input.unwrap_or(self.input),
+                self.long_output.unwrap_or(self.output),
+            );
+            return long.of(tokens);
+        }
         let for_an_hour = tokens.cache_write_1h.min(tokens.cache_write);
         let parts = [
             (tokens.input, self.input),
@@ -91,7 +130,11 @@ impl Price {
 /// What is known of prices, by how the name of a model begins. They are public list prices and go out of date: a file
 /// can say better.
 const KNOWN: &[(&str, Price)] = &[
-    ("claude-opus-5", Price::new(4.0, 20.0)),
+    ("claude-fable-5", Price::new(8.0, 40.0).cache_read(0.2)),
+    ("claude-opus-5", Price::new(4.0, 20.0).cache_read(0.2)),
+    ("claude-sonnet-5-5", Price::new(2.0, 10.0).cache_read(0.1)),
+    ("claude-sonnet-5", Price::new(2.0, 10.0)),
+    ("claude-haiku-5", Price::new(0.1, 0.5).long(100_000, 0.5, 2.5)),
     ("claude-opus-4-5", Price::new(5.0, 25.0)),
     ("claude-opus-4-6", Price::new(5.0, 25.0)),
     ("claude-opus-4-7", Price::new(5.0, 25.0)),
@@ -169,7 +212,8 @@ impl Prices {
     }
 
     /// Adds those of a TOML file: a table for each beginning of a name, with `input`, `output` and, if they are not the
-    /// usual, `cache_read`, `cache_write`, `cache_write_1h`.
+    /// usual, `cache_read`, `cache_write`, `cache_write_1h`; `long_from`, `long_input` and `long_output` if long prompts
+    /// cost more.
     ///
     /// # Errors
     ///
@@ -191,8 +235,15 @@ impl Prices {
         let added: BTreeMap<String, Price> =
             toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         for (name, price) in &added {
-            let Price { input, output, cache_read, cache_write, cache_write_1h } = *price;
-            let all = [Some(input), Some(output), cache_read, cache_write, cache_write_1h];
+            let all = [
+                Some(price.input),
+                Some(price.output),
+                price.cache_read,
+                price.cache_write,
+                price.cache_write_1h,
+                price.long_input,
+                price.long_output,
+            ];
             if !all.iter().flatten().all(|price| price.is_finite() && *price >= 0.0) {
                 return Err(wrong(format!("{name}: a price is a number that is not negative")));
             }

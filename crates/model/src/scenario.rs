@@ -39,6 +39,9 @@ pub struct Scenario {
     pub title: Option<String>,
     /// The model that the replies name as theirs. Without it, the one that was asked for.
     pub model: Option<String>,
+    /// What goes wrong on purpose in an embedded agent that plays it: `die@3`, and all that `duologue agent --fault`
+    /// takes. The flag and `DUOLOGUE_FAULT` count more. A server of the scenario passes over it.
+    pub fault: Option<String>,
     /// How agents are told apart, by name. `main` and `sub` need no entry: they are the agent that the host talks to,
     /// and any sub-agent that no entry describes.
     pub agents: BTreeMap<String, Who>,
@@ -64,6 +67,13 @@ impl Scenario {
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
+        self
+    }
+
+    /// Says what goes wrong on purpose in an embedded agent.
+    #[must_use]
+    pub fn fault(mut self, fault: impl Into<String>) -> Self {
+        self.fault = Some(fault.into());
         self
     }
 

@@ -13,7 +13,7 @@ mod turns;
 
 use std::collections::VecDeque;
 
-use crate::control::{AgentRequest, ControlRequestToHost, McpMessage, Response};
+use crate::control::{AgentRequest, ControlRequestToHost, HostRequest, McpMessage, Response};
 use crate::id::{RequestId, SessionId};
 use crate::json::RawObject;
 use crate::legacy::SdkControlInterrupt;
@@ -89,10 +89,14 @@ pub struct AgentLink {
     early: Early,
     /// Output takes the forms of the oldest descriptions.
     seeds: Option<Seeds>,
+    /// Nothing may come before the handshake.
+    awaits_hello: bool,
     /// Prompts are said again.
     replay: bool,
     /// What the session is doing is told.
     state_events: bool,
+    /// It is told to the library that drives the agent, not to those who use it.
+    hides_state: bool,
     state: Option<SessionState>,
     /// What the agent has asked.
     asks: Asks,
@@ -104,6 +108,8 @@ pub struct AgentLink {
     /// Something goes on in the background that the results of a host that is gone wait for.
     holding: bool,
     held: Vec<String>,
+    /// Something works beside the conversation and will speak up by itself.
+    works_beside: bool,
     last_failed: bool,
     /// The host says nothing more.
     ended: bool,
@@ -155,10 +161,25 @@ impl AgentLink {
         self
     }
 
+    /// Wants the handshake before all else: `--await-initialize`.
+    #[must_use]
+    pub const fn await_initialize(mut self) -> Self {
+        self.awaits_hello = true;
+        self
+    }
+
     /// Tells what the session is doing with `session_state_changed`.
     #[must_use]
     pub const fn state_events(mut self) -> Self {
         self.state_events = true;
+        self
+    }
+
+    /// The same, for the library that drives the agent alone: those who use it do not see these lines.
+    #[must_use]
+    pub const fn hidden_state_events(mut self) -> Self {
+        self.state_events = true;
+        self.hides_state = true;
         self
     }
 
@@ -267,7 +288,7 @@ impl AgentLink {
         if self.fatal.is_some() || self.ended {
             return;
         }
-        match input::read(line) {
+        match self.first(input::read(line)) {
             Input::Prompt(prompt) => self.prompted(*prompt),
             Input::Request { id, request } => self.requested(id, request),
             Input::BadRequest { id, error } => {
@@ -351,6 +372,19 @@ impl AgentLink {
         self.interrupt(false, false);
     }
 
+    /// A line, if it may come now.
+    fn first(&mut self, input: Input) -> Input {
+        match &input {
+            _ if !self.awaits_hello => input,
+            Input::Nothing | Input::Fatal(_) => input,
+            Input::Request { request, .. } if matches!(**request, HostRequest::Initialize(_)) => {
+                self.awaits_hello = false;
+                input
+            }
+            _ => Input::Fatal(Fatal::new(input::NOT_HELLO)),
+        }
+    }
+
     /// Everything that is open ends; the turn, if one runs, is told.
     fn interrupt(&mut self, preempted: bool, spare_background: bool) {
         for ask in self.asks.drain() {
@@ -432,13 +466,19 @@ impl AgentLink {
         let state = match (&self.turn, self.asks.wait_for_person()) {
             (_, true) => SessionState::RequiresAction,
             (Some(_), false) => SessionState::Running,
+            (None, false) if self.works_beside => SessionState::Running,
             (None, false) => SessionState::Idle,
         };
+        self.tell_state_as(state);
+    }
+
+    fn tell_state_as(&mut self, state: SessionState) {
         let before = self.state.replace(state.clone());
         let changed = before.unwrap_or(SessionState::Idle) != state;
         if changed && self.state_events {
             let mut line = SessionStateChanged::new().state(state).uuid(self.ids.uuid());
             line.session_id = self.session.clone().into();
+            line.sdk_host_only = self.hides_state.then_some(true).into();
             self.say(crate::system::System::from(Box::new(line)));
         }
     }

@@ -49,6 +49,7 @@ impl Thinker {
                     self.keep_partial(&hearing);
                     return Err(error);
                 }
+                Err(Failed::Model(ModelError::Overloaded(_))) if self.fall_back(&model).await => {}
                 Err(Failed::Model(error)) => {
                     let broke_off = hearing.has_content && error.is_passing();
                     if !broke_off || cuts == MOST_CUTS {
@@ -68,17 +69,32 @@ impl Thinker {
         }
     }
 
+    /// Another model answers for the rest of the turn. False if there is none left.
+    async fn fall_back(&self, asked: &str) -> bool {
+        let models = &self.shared.setup.fallback_models;
+        let next = match models.iter().position(|model| model == asked) {
+            Some(at) if lock(&self.fallback).is_some() => models.get(at + 1),
+            _ => models.iter().find(|model| *model != asked),
+        };
+        let Some(next) = next.cloned() else { return false };
+        let session = self.voice.session();
+        let line = failure::fell_back(asked, &next).session_id(session.id()).uuid(session.new_id());
+        *lock(&self.fallback) = Some(next);
+        session.say_line(System::from(Box::new(line))).await;
+        true
+    }
+
     fn request(&self) -> Result<Request, TurnError> {
         let persona = self.shared.persona().clone();
         let (system, only, model) = match &self.kind {
-            None => (persona.main(), None, None),
+            None => (persona.main(), persona.chosen().and_then(|kind| persona.tools(kind)), None),
             Some(kind) => (persona.sub(kind), persona.tools(kind), persona.model(kind)),
         };
         // A sub-agent has no sub-agents and asks no person. Nobody has to look for tools.
         let may = |name: &str| match (&self.kind, &only) {
             _ if name == ToolSearchTool::NAME => false,
-            (None, _) => true,
-            (Some(_), Some(only)) => only.iter().any(|tool| tool == name),
+            (None, None) => true,
+            (_, Some(only)) => only.iter().any(|tool| tool == name),
             (Some(_), None) => !matches!(
                 name,
                 "Agent" | "AskUserQuestion" | "ExitPlanMode" | "EnterPlanMode" | "StructuredOutput"
@@ -88,6 +104,8 @@ impl Thinker {
             || self.voice.session().model().as_str().to_owned(),
             |name| super::choose::full_name(&name),
         );
+        let fallback = lock(&self.fallback).clone();
+        let model = fallback.unwrap_or(model);
         let mut body = json!({
             "model": model,
             "max_tokens": MAX_TOKENS,
@@ -95,6 +113,7 @@ impl Thinker {
             "tools": self.shared.definitions(Some(&may)),
             "stream": true,
         });
+        lock(&self.shared.thought).tell(&model, &mut body);
         if !system.is_empty() {
             body["system"] = Value::from(system);
         }
@@ -107,6 +126,7 @@ impl Thinker {
 
     async fn hear(&self, request: Request, hearing: &mut Hearing) -> Result<(), Failed> {
         let mut answer = self.shared.model.ask(request);
+        self.voice.name_request(None);
         loop {
             let part = tokio::select! {
                 biased;
@@ -117,6 +137,7 @@ impl Thinker {
                 None => return Ok(()),
                 Some(Err(error)) => return Err(Failed::Model(error)),
                 Some(Ok(Part::Event(event))) => self.event(&event, hearing).await?,
+                Some(Ok(Part::RequestId(id))) => self.voice.name_request(Some(id.into())),
                 Some(Ok(Part::Line(line))) => self.voice.session().raw(&line).await,
                 Some(Ok(Part::Retry(retry))) => {
                     *hearing = Hearing::default();
@@ -134,6 +155,8 @@ impl Thinker {
         let finished = hearing.folded.add(event).cloned();
         match &*event.name {
             "message_start" => {
+                let millis = hearing.started.elapsed().as_millis();
+                self.voice.took(u64::try_from(millis).unwrap_or(u64::MAX));
                 if let Some(id) = hearing.folded.id() {
                     self.voice.name_message(id);
                 }
@@ -142,7 +165,18 @@ impl Thinker {
                     self.voice.name_model(model, Usage::from_json(&usage).unwrap_or_default());
                 }
             }
-            "content_block_start" => hearing.has_content = true,
+            "content_block_start" => {
+                hearing.has_content = true;
+                let json = event.json();
+                let block = &json["content_block"];
+                if let ("tool_use", Some(id), Some(name)) = (
+                    block["type"].as_str().unwrap_or_default(),
+                    block["id"].as_str(),
+                    block["name"].as_str(),
+                ) {
+                    self.voice.begin_tool(id, name).await?;
+                }
+            }
             "content_block_delta" => {
                 let json = event.json();
                 let delta = &json["delta"];
@@ -150,13 +184,17 @@ impl Thinker {
                     self.voice.delta(piece).await?;
                 } else if let Some(piece) = delta["thinking"].as_str() {
                     self.voice.thinking_delta(piece).await?;
+                } else if let Some(piece) = delta["partial_json"].as_str() {
+                    self.voice.input_delta(piece).await?;
                 }
             }
             _ => {}
         }
         if let Some(block) = finished {
             // Kept first: what the host has seen, the model has said.
-            self.conversation.block(&hearing.folded.message(), &block);
+            let uuid = self.voice.session().new_id();
+            self.conversation.block(&hearing.folded.message(), &block, &uuid);
+            self.voice.name_line(uuid);
             self.block(&block, hearing).await?;
         }
         Ok(())
@@ -227,6 +265,7 @@ impl Thinker {
         let model = folded.model().unwrap_or(asked);
         let usage = Usage::from_json(&folded.message()["usage"].to_string()).unwrap_or_default();
         lock(&self.tally).message(&folded.tokens());
+        self.note_usage();
         let (cost, is_unpriced) = self.shared.cost(model, &folded.tokens());
         let millis = u64::try_from(hearing.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.voice.used(&Text::from(model), &usage, cost, millis);
@@ -246,7 +285,9 @@ impl Thinker {
         let all = hearing.folded.text();
         if let Some(rest) = all.strip_prefix(&done).filter(|rest| !rest.is_empty()) {
             let block = json!({ "type": "text", "text": rest });
-            self.conversation.block(&hearing.folded.message(), &block);
+            let uuid = self.voice.session().new_id();
+            self.conversation.block(&hearing.folded.message(), &block, &uuid);
+            self.voice.name_line(uuid);
         }
     }
 }

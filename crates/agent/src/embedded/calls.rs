@@ -1,10 +1,10 @@
 //! A call of a tool: whether it may run, running it, and telling what came of it.
 
-use duologue_protocol::Text;
 use duologue_protocol::control::{CanUseTool, DecisionReasonType};
 use duologue_protocol::hook::McpServerRef;
 use duologue_protocol::lines::{PermissionDecision, ToolResultMeta};
-use duologue_protocol::permission::{PermissionMode, PermissionUpdate};
+use duologue_protocol::permission::{PermissionMode, PermissionResult, PermissionUpdate};
+use duologue_protocol::{RawObject, Text, Wire as _};
 use serde_json::{Value, json};
 
 use super::shared::lock;
@@ -24,6 +24,7 @@ impl Thinker {
     /// Sees a call to its end.
     pub(super) async fn call(&self, call: ToolCall) -> TurnResult {
         lock(&self.tally).call(&call.name);
+        self.note_usage();
         if let Some(wrong) = self.wrong(&call) {
             return self.tell(&call, wrong, None).await;
         }
@@ -55,6 +56,14 @@ impl Thinker {
             }
         };
         self.tell(&call, output, Some(decision)).await
+    }
+
+    /// What a sub-agent has used is told with its task.
+    pub(super) fn note_usage(&self) {
+        if let Some(task) = &self.task {
+            let tally = lock(&self.tally);
+            task.note_usage(tally.tokens, tally.uses);
+        }
     }
 
     /// What is wrong with a call, so that nobody need be asked.
@@ -102,7 +111,10 @@ impl Thinker {
             }
             Verdict::Allow(_) => {
                 let ask = because(CanUseTool::new(), reason);
-                let used = self.voice.ask_host(&call, ask).await?;
+                let used = match &self.shared.setup.permission_tool {
+                    Some(tool) => self.ask_tool(tool, &call).await?,
+                    None => self.voice.ask_host(&call, ask).await?,
+                };
                 Ok(Grant { used, decision: by_host() })
             }
             Verdict::Ask(ask) => {
@@ -111,6 +123,10 @@ impl Thinker {
                     let question = self.question(&ask, &call);
                     if let Some(used) = self.voice.ask_hooks(&call, &question).await? {
                         return Ok(Grant { used, decision: by_hook() });
+                    }
+                    if let Some(tool) = &self.shared.setup.permission_tool {
+                        let used = self.ask_tool(tool, &call).await?;
+                        return Ok(Grant { used, decision: by_host() });
                     }
                     let why = Text::from(ask.message);
                     let used = self.voice.deny_unasked(&call, why, None).await;
@@ -122,6 +138,32 @@ impl Thinker {
                 Ok(Grant { used, decision })
             }
         }
+    }
+
+    /// Asks a tool of an MCP server for permission: `--permission-prompt-tool`. What it answers is what a host would.
+    async fn ask_tool(&self, tool: &str, call: &ToolCall) -> Result<ToolUse, TurnError> {
+        let failed = |why: &str| format!("Tool permission request failed: Error: {why}");
+        let Some(found) = self.shared.servers.find(tool) else {
+            let why = failed(&format!(
+                "MCP tool {tool} (passed via --permission-prompt-tool) not found."
+            ));
+            return Ok(self.voice.refuse(call, why, "config", Some("other")).await);
+        };
+        let input = call.input.to_value_lossy().unwrap_or(Value::Null);
+        let asked =
+            json!({ "tool_name": &*call.name, "input": input, "tool_use_id": call.id.as_str() });
+        let asked = RawObject::of(&asked).unwrap_or_default();
+        let session = self.voice.session();
+        let answer = tokio::select! {
+            biased;
+            () = self.voice.interrupted() => return Err(TurnError::Interrupted),
+            answer = self.shared.servers.run(session, &found, &asked, call.id.as_str()) => answer,
+        };
+        let text = answer.content.text();
+        if answer.is_failure() {
+            return Ok(self.voice.refuse(call, failed(&text), "config", Some("other")).await);
+        }
+        self.voice.decided(call, PermissionResult::from_json(&text).ok()).await
     }
 
     /// The question to the host.

@@ -1,13 +1,14 @@
 //! Slash commands: what a host may type that is not for the model.
 
 use duologue_model::{Folded, Model as _, Part, Purpose, Request};
-use duologue_protocol::Field;
 use duologue_protocol::content::Content;
 use duologue_protocol::control::SlashCommand;
 use duologue_protocol::lines::{ConversationReset, ResetTrigger};
+use duologue_protocol::message::Usage;
 use duologue_protocol::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind, System,
 };
+use duologue_protocol::{Field, Wire as _};
 use serde_json::{Value, json};
 
 use super::{Embedded, choose, failure};
@@ -234,6 +235,9 @@ impl Embedded {
                 }
             }
         }
+        let usage = Usage::from_json(&folded.message()["usage"].to_string()).unwrap_or_default();
+        let (cost, _) = self.shared.cost(&model, &folded.tokens());
+        turn.session().core.with(|state| state.spent.add(&model, &usage, cost));
         let text = folded.text();
         let inner = text.split_once("<summary>").map_or(&*text, |(_, rest)| rest);
         Ok(inner.split_once("</summary>").map_or(inner, |(inner, _)| inner).trim().to_owned())

@@ -20,6 +20,10 @@ struct State {
     disk: Disk,
     /// What went wrong with the disk, to be told.
     fault: Option<String>,
+    /// Whether what is written is shown to the host, too.
+    is_mirrored: bool,
+    /// What it cost before, when it is gone on with.
+    cost_before: Option<Value>,
 }
 
 #[derive(Debug, Default)]
@@ -70,9 +74,12 @@ impl Conversation {
     }
 
     /// What somebody said to the model: a prompt.
-    pub(super) fn prompt(&self, content: &Value) {
+    pub(super) fn prompt(&self, content: &Value, uuid: Option<&str>) {
         let mut state = self.state();
         state.write(|writer| {
+            if let Some(uuid) = uuid {
+                writer.name_next(uuid);
+            }
             let text = content.as_str().map(str::to_owned).unwrap_or_else(|| first_text(content));
             writer.user(content, None)?;
             writer.last_prompt(&text)
@@ -95,12 +102,15 @@ impl Conversation {
         state.user(vec![block]);
     }
 
-    /// A block of a message of the model. Those of one message have its id.
-    pub(super) fn block(&self, message: &Value, block: &Value) {
+    /// A block of a message of the model, and the name of its line. Those of one message have its id.
+    pub(super) fn block(&self, message: &Value, block: &Value, uuid: &str) {
         let mut state = self.state();
         let mut line = message.clone();
         line["content"] = json!([block]);
-        state.write(|writer| writer.assistant(&line).map(drop));
+        state.write(|writer| {
+            writer.name_next(uuid);
+            writer.assistant(&line).map(drop)
+        });
         match state.messages.last_mut() {
             Some(last) if last["role"] == "assistant" => {
                 if let Some(content) = last["content"].as_array_mut() {
@@ -162,6 +172,38 @@ impl Conversation {
         };
     }
 
+    /// Shows what is written to the host, too.
+    pub(super) fn mirror(&self) {
+        let mut state = self.state();
+        state.is_mirrored = true;
+        if let Disk::Open(writer) = &mut state.disk {
+            writer.mirror();
+        }
+    }
+
+    /// What was written since this was last asked, if it is to be shown.
+    pub(super) fn take_mirrored(&self) -> Vec<Value> {
+        match &mut self.state().disk {
+            Disk::Open(writer) => writer.take_mirrored(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it cost before this process went on with it.
+    pub(super) fn set_cost_before(&self, cost: Option<Value>) {
+        self.state().cost_before = cost;
+    }
+
+    /// The same, once.
+    pub(super) fn take_cost_before(&self) -> Option<Value> {
+        self.state().cost_before.take()
+    }
+
+    /// Writes down what it has cost so far.
+    pub(super) fn cost(&self, cost: &Value) {
+        self.state().write(|writer| writer.cost(cost));
+    }
+
     /// Gives it a title.
     pub(super) fn title(&self, title: &str) {
         self.state().write(|writer| writer.title(title));
@@ -210,6 +252,9 @@ impl State {
         let written = match &mut self.disk {
             Disk::Nowhere => return,
             Disk::NotYet(sessions, id) => sessions.create(id).and_then(|mut writer| {
+                if self.is_mirrored {
+                    writer.mirror();
+                }
                 write(&mut writer)?;
                 self.disk = Disk::Open(writer);
                 Ok(())

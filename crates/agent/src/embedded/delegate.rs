@@ -97,6 +97,7 @@ impl Thinker {
             voice: (***subagent).clone(),
             context: self.shared.context.for_agent(),
             conversation: Conversation::new(vec![first]),
+            fallback: Arc::default(),
             kind: Some(errand.kind.clone()),
             shaped: Arc::default(),
             tally: Arc::default(),
@@ -180,9 +181,10 @@ impl Thinker {
         let worker = self.worker(&Arc::new(subagent), &errand);
         let session = self.voice.session().clone();
         let shared = Arc::clone(&self.shared);
+        let busy = session.keep_busy();
         tokio::spawn(async move {
             // The last thing that is let go of: the conversation stays open for the turn.
-            let _open = session.keep_open();
+            let _open = busy;
             let outcome = tokio::select! {
                 outcome = worker.work() => outcome,
                 () = stop.notified() => Err(TurnError::Interrupted),

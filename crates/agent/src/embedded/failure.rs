@@ -3,9 +3,11 @@
 use duologue_model::{ModelError, Retry};
 use duologue_protocol::Field;
 use duologue_protocol::message::ApiErrorKind;
-use duologue_protocol::system::ApiRetry;
+use duologue_protocol::system::{ApiRetry, ModelFallback};
 
+use super::choose::title;
 use crate::agent::ApiFailure;
+use crate::spent::limits;
 
 /// A failure that ends the turn.
 pub(super) fn told(error: &ModelError, model: &str) -> ApiFailure {
@@ -40,6 +42,29 @@ pub(super) fn told(error: &ModelError, model: &str) -> ApiFailure {
     let mut failure = ApiFailure::new(message, ApiErrorKind::from(kind), status);
     failure.api_type = error.api().map(|api| api.kind.clone()).filter(|kind| !kind.is_empty());
     failure
+}
+
+/// Another model answers, since the one that was asked is overloaded. The words are the CLI's own.
+pub(super) fn fell_back(asked: &str, other: &str) -> ModelFallback {
+    let mut content =
+        format!("Switched to {} due to high demand for {}", title(other), title(asked));
+    let (before, now) = (limits(asked).0, limits(other).0);
+    if before != now {
+        content.push_str(&format!(" · context window {} → {} tokens", short(before), short(now)));
+    }
+    ModelFallback::new()
+        .trigger("overloaded")
+        .original_model(asked)
+        .fallback_model(other)
+        .content(content)
+}
+
+/// A number of tokens as people write it: `1M`, `200K`.
+fn short(tokens: u64) -> String {
+    match tokens {
+        1_000_000.. => format!("{}M", tokens / 1_000_000),
+        _ => format!("{}K", tokens / 1_000),
+    }
 }
 
 /// A failure after which the model is asked again.

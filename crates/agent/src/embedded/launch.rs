@@ -12,7 +12,7 @@ use super::setup::{Setup, Start};
 use super::{Embedded, flags::Flags};
 use crate::options::VERSION;
 use crate::serve::{Exit, To, serve_process, stdin};
-use crate::sessions::Sessions;
+use crate::sessions::{Resumed, Sessions};
 use parse::{Format, Invocation};
 
 const HELP: &str = "\
@@ -26,9 +26,9 @@ model at all: then a few plain requests are understood, such as \"read README.md
 Its own flags:
   --scenario FILE   what the model says, from a file
   --fault FAULT     something goes wrong on purpose: die@3, hang@3, garbage@3, split, delay=10, flood=1000,
-                    stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT)
+                    stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT, or `fault` in the scenario)
   --lenient         every input form of the oldest descriptions works       (or DUOLOGUE_LENIENT)
-  --dialect seeds   speaks in the forms of the oldest descriptions
+  --dialect seeds   speaks in the forms of the oldest descriptions; seeds-system-result ends turns with system/result
   --install DIR     writes an executable named claude there that is this agent
 ";
 
@@ -82,7 +82,13 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     let var = |name: &str| std::env::var(name).ok();
     let mut invocation = Invocation::new(&flags, var)?;
     let setup = &mut invocation.setup;
-    let Chosen { model, name, key_source } = choose(flags.value("--scenario"), &setup.cwd, var)?;
+    let given = flags.values("--betas").map(str::to_owned);
+    let betas: Vec<String> = given.chain(setup.thought.betas().map(str::to_owned)).collect();
+    let Chosen { model, name, key_source, fault } =
+        choose(flags.value("--scenario"), &setup.cwd, &betas, var)?;
+    if let Some(fault) = fault.filter(|_| setup.options.fault.is_none()) {
+        setup.options.fault = Some(fault.parse().map_err(|error| format!("error: {error}"))?);
+    }
     setup.options.info.models = super::choose::models(&name);
     setup.options.info.model = name.into();
     setup.options.info.api_key_source = key_source.into();
@@ -141,7 +147,9 @@ fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
         }
         Some(old) => {
             let resumed = sessions.resume(&old).map_err(|_| unknown(&sessions, &old))?;
+            let resumed = cut(resumed, setup, &old)?;
             let conversation = Conversation::new(resumed.messages());
+            conversation.set_cost_before(resumed.cost().cloned());
             let id = if fork { new_id() } else { old };
             if setup.persists {
                 let writer = match fork {
@@ -159,6 +167,22 @@ fn open(setup: &mut Setup) -> Result<Conversation, Refused> {
     Ok(conversation)
 }
 
+/// A conversation up to the message that the setup names.
+fn cut(resumed: Resumed, setup: &Setup, id: &str) -> Result<Resumed, Refused> {
+    let Some(at) = &setup.resume_at else { return Ok(resumed) };
+    if let Some(turn) = &setup.drops_turn {
+        let lost = resumed.prompts_after(at);
+        if let Some(other) = lost.iter().find(|prompt| *prompt != turn) {
+            let why = format!(
+                "Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not attributable to turn {turn}: first discarded entry [type=user, uuid={other}]"
+            );
+            return Err(refused(why, id));
+        }
+    }
+    let none = || refused(format!("No message found with message.uuid of: {at}"), id);
+    resumed.up_to(at).ok_or_else(none)
+}
+
 /// There is no such conversation. The CLI says so twice.
 fn unknown(sessions: &Sessions, id: &str) -> Refused {
     let message = if sessions.path(id).is_some() {
@@ -172,6 +196,11 @@ fn unknown(sessions: &Sessions, id: &str) -> Refused {
     };
     let session =
         if sessions.path(id).is_some() { id.to_owned() } else { uuid::Uuid::new_v4().to_string() };
+    refused(message, &session)
+}
+
+/// Why a conversation is not gone on with, said on stderr and as a result.
+fn refused(message: String, session: &str) -> Refused {
     let result = serde_json::json!({
         "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
         "is_error": true, "num_turns": 0, "stop_reason": null,

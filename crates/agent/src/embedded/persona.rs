@@ -16,6 +16,8 @@ pub(super) struct Persona {
     pub(super) append: Option<String>,
     /// Kinds of sub-agent, by name: `description`, `prompt`, `tools`, `model`.
     pub(super) agents: Map<String, Value>,
+    /// The kind of sub-agent that the main agent is.
+    chosen: Option<String>,
     cwd: String,
 }
 
@@ -31,6 +33,7 @@ impl Persona {
             system: setup.system_prompt.clone(),
             append: setup.append_system_prompt.clone(),
             agents,
+            chosen: setup.agent.clone(),
             cwd: setup.cwd.to_string_lossy().into_owned(),
         }
     }
@@ -44,8 +47,16 @@ impl Persona {
                 self.place()
             )
         };
-        let system = self.system.clone().unwrap_or_else(own);
+        let kind = self.chosen().and_then(|kind| self.agents.get(kind)?["prompt"].as_str());
+        // A host that says nothing of it sends an empty one.
+        let given = self.system.clone().filter(|given| kind.is_none() || !given.is_empty());
+        let system = given.or_else(|| kind.map(str::to_owned)).unwrap_or_else(own);
         texts([Some(system), self.append.clone()])
+    }
+
+    /// The kind of sub-agent that the main agent is, if there is such a kind.
+    pub(super) fn chosen(&self) -> Option<&str> {
+        self.chosen.as_deref().filter(|kind| self.agents.contains_key(*kind))
     }
 
     /// The system prompt of a sub-agent.

@@ -11,7 +11,7 @@ use duologue_protocol::lines::{AuthStatus, User, UserMessage};
 use duologue_protocol::{RawJson, RawObject, Text};
 use serde_json::{Value, json};
 
-use super::shared::Shared;
+use super::shared::{Shared, lock};
 use super::{choose, commands};
 use crate::agent::{Answer, RequestHandler};
 use crate::clock;
@@ -57,6 +57,12 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
         }
         if let Some(append) = hello["appendSystemPrompt"].as_str() {
             persona.append = Some(append.to_owned());
+        }
+        // The host may have described just now whose part the main agent takes.
+        if let Some(model) = persona.chosen().and_then(|kind| persona.model(kind))
+            && shared.setup.model.is_none()
+        {
+            session.set_model(choose::full_name(&model));
         }
     }
     if hello["jsonSchema"].is_object()
@@ -166,6 +172,13 @@ impl Shared {
                 if let Some(model) = asked["settings"]["model"].as_str() {
                     session.set_model(choose::full_name(model));
                 }
+                if let Some(effort) = asked["settings"]["effortLevel"].as_str() {
+                    lock(&self.thought).effort = Some(effort.to_owned());
+                }
+                Reply::Ack
+            }
+            "set_max_thinking_tokens" => {
+                lock(&self.thought).limit(asked["max_thinking_tokens"].as_u64());
                 Reply::Ack
             }
             "rename_session" => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
 
+use super::thought::Thought;
 use crate::Options;
 use crate::settings::SettingSource;
 
@@ -30,12 +31,18 @@ pub struct Setup {
     pub persists: bool,
     /// The model that is asked for.
     pub model: Option<String>,
+    /// The models that answer instead, in this order, when it is overloaded.
+    pub fallback_models: Vec<String>,
+    /// How hard it is to think.
+    pub thought: Thought,
     /// The permission mode to begin in.
     pub mode: Option<PermissionMode>,
     /// What needs no permission, as rules.
     pub allowed: Vec<String>,
     /// What is never allowed, as rules.
     pub disallowed: Vec<String>,
+    /// The tool of an MCP server that is asked for permission in the host's place.
+    pub permission_tool: Option<String>,
     /// The tools that there are; all, if nothing is said.
     pub tools: Option<Vec<String>>,
     /// Further directories.
@@ -52,6 +59,8 @@ pub struct Setup {
     pub append_system_prompt: Option<String>,
     /// Kinds of sub-agent, by name.
     pub agents: Map<String, Value>,
+    /// The kind of sub-agent that the main agent itself is.
+    pub agent: Option<String>,
     /// MCP servers, by name.
     pub servers: Map<String, Value>,
     /// Further settings: a file, or JSON itself.
@@ -60,6 +69,12 @@ pub struct Setup {
     pub sources: Vec<SettingSource>,
     /// Which conversation it is.
     pub start: Start,
+    /// The message of the model at which an old conversation is gone on with.
+    pub resume_at: Option<String>,
+    /// The only prompt that may be lost by that.
+    pub drops_turn: Option<String>,
+    /// Whether the host is shown what is written to disk.
+    pub mirrors: bool,
     /// Whether the host hears of command hooks.
     pub hook_events: bool,
     /// Whether the host hears in the handshake how logging in stands: `--enable-auth-status`.
@@ -97,9 +112,12 @@ impl Setup {
             cwd,
             persists: false,
             model: None,
+            fallback_models: Vec::new(),
+            thought: Thought::default(),
             mode: None,
             allowed: Vec::new(),
             disallowed: Vec::new(),
+            permission_tool: None,
             tools: None,
             directories: Vec::new(),
             max_turns: None,
@@ -108,10 +126,14 @@ impl Setup {
             system_prompt: None,
             append_system_prompt: None,
             agents: Map::new(),
+            agent: None,
             servers: Map::new(),
             settings: None,
             sources: Vec::new(),
             start: Start::New,
+            resume_at: None,
+            drops_turn: None,
+            mirrors: false,
             hook_events: false,
             auth_status: false,
         }

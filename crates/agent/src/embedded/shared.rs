@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duologue_model::{Model, Prices};
+use duologue_protocol::lines::TranscriptMirror;
 use duologue_protocol::permission::{PermissionBehavior, PermissionUpdate};
 use duologue_protocol::{RawObject, Text};
 use serde_json::Value;
@@ -12,8 +13,10 @@ use super::conversation::Conversation;
 use super::persona::Persona;
 use super::servers::Servers;
 use super::setup::Setup;
+use super::thought::Thought;
 use crate::permission::{Permissions, RuleSource, Verdict};
 use crate::session::Session;
+use crate::sessions::Sessions;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
 use crate::tools::{StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
 
@@ -30,6 +33,7 @@ pub(super) struct Shared {
     pub(super) servers: Servers,
     pub(super) conversation: Conversation,
     pub(super) persona: Mutex<Persona>,
+    pub(super) thought: Mutex<Thought>,
     permissions: Mutex<Permissions>,
     toolbox: Mutex<Toolbox>,
     pub(super) background: Background,
@@ -59,7 +63,8 @@ impl Shared {
         if let Some(tools) = &setup.tools {
             toolbox = toolbox.only(tools.iter().map(String::as_str));
         }
-        if !setup.options.prompts && !setup.options.lenient {
+        let asks = setup.options.prompts || setup.permission_tool.is_some();
+        if !asks && !setup.options.lenient {
             toolbox = FOR_PEOPLE.iter().fold(toolbox, |toolbox, name| toolbox.without(name));
         }
         let shared = Self {
@@ -69,6 +74,7 @@ impl Shared {
             servers: Servers::new(&setup.servers, &setup.cwd),
             conversation,
             persona: Mutex::new(Persona::new(&setup)),
+            thought: Mutex::new(setup.thought.clone()),
             permissions: Mutex::new(permissions),
             toolbox: Mutex::new(toolbox),
             background: Background::default(),
@@ -137,9 +143,27 @@ impl Shared {
         let permissions = self.permissions();
         all.filter(|tool| {
             let name = tool["name"].as_str().unwrap_or_default();
-            !permissions.takes_away(name) && only.is_none_or(|only| only(name))
+            // Who may give permission must not be asked by the model itself.
+            !permissions.takes_away(name)
+                && self.setup.permission_tool.as_deref() != Some(name)
+                && only.is_none_or(|only| only(name))
         })
         .collect()
+    }
+
+    /// Shows the host what was written to disk, if it wants that.
+    pub(super) async fn show_mirrored(&self, session: &Session) {
+        let entries = self.conversation.take_mirrored();
+        if entries.is_empty() {
+            return;
+        }
+        let sessions = Sessions::new(&self.setup.config, &self.setup.cwd);
+        let path = sessions.path(session.id().as_str()).unwrap_or_default();
+        let entries: Vec<RawObject> =
+            entries.iter().filter_map(|entry| RawObject::of(entry).ok()).collect();
+        let line =
+            TranscriptMirror::new().file_path(path.to_string_lossy().into_owned()).entries(entries);
+        session.say_line(Box::new(line)).await;
     }
 
     /// The tools that can be looked for: what they are called, and what they do.
@@ -151,8 +175,13 @@ impl Shared {
 
     /// The names of the tools, as `init` tells them.
     pub(super) fn tool_names(&self) -> Vec<Text> {
+        let persona = self.persona().clone();
+        let only = persona.chosen().and_then(|kind| persona.tools(kind));
         let names = self.definitions(None).into_iter().filter_map(|tool| {
             let name = tool["name"].as_str()?;
+            if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {
+                return None;
+            }
             // The host knows it by its older name.
             Some(Text::from(if name == "Agent" { "Task" } else { name }))
         });

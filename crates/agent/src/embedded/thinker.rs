@@ -26,6 +26,8 @@ pub(super) struct Thinker {
     pub(super) voice: Voice,
     pub(super) context: ToolContext,
     pub(super) conversation: Conversation,
+    /// The model that answers for the rest of the turn, since the one that was asked is overloaded.
+    pub(super) fallback: Arc<Mutex<Option<String>>>,
     /// The kind of sub-agent that it is; none for the main agent.
     pub(super) kind: Option<String>,
     /// The answer in the shape that was wanted.
@@ -43,6 +45,7 @@ impl Thinker {
             voice,
             context: shared.context.clone(),
             conversation: shared.conversation.clone(),
+            fallback: Arc::default(),
             kind: None,
             shaped: Arc::default(),
             tally: Arc::default(),
@@ -111,18 +114,22 @@ impl Thinker {
             if let Some(content) =
                 prompt.message.value().and_then(|message| message.content.value())
             {
-                self.conversation.prompt(&super::content(content));
+                self.conversation.prompt(&super::content(content), prompt.uuid.as_str());
             }
         }
     }
 
     fn afford(&self) -> TurnResult {
         match self.shared.setup.max_budget_usd {
-            Some(budget) if self.voice.session().cost_usd() >= budget && budget > 0.0 => {
+            Some(budget) if self.spent_here() >= budget && budget > 0.0 => {
                 Err(TurnError::MaxBudget(budget))
             }
             _ => Ok(()),
         }
+    }
+
+    fn spent_here(&self) -> f64 {
+        self.voice.session().core.with(|state| state.spent.cost_here_usd())
     }
 
     /// Tells the person something that the model need not know.

@@ -58,6 +58,7 @@ impl Options {
         let on = |name: &str| std::env::var(name).is_ok_and(|value| !matches!(&*value, "" | "0"));
         self.lenient |= on("DUOLOGUE_LENIENT");
         self.state_events |= on("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS");
+        self.hidden_state_events |= on("CLAUDE_CODE_SDK_READS_SESSION_STATE");
         if let Ok(fault) = std::env::var("DUOLOGUE_FAULT") {
             self.fault = self.fault.or_else(|| fault.parse().ok());
         }

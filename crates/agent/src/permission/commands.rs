@@ -50,6 +50,12 @@ impl Permissions {
             return deny(message, Reason::Rule);
         }
         let must_ask = about(PermissionBehavior::Ask);
+        if self.mode() != PermissionMode::BypassPermissions
+            && let Ok(parts) = &parsed
+            && let Some(folder) = self.swept_away(parts, cwd)
+        {
+            return ask_dangerous(&folder);
+        }
         if !must_ask && self.mode() == PermissionMode::BypassPermissions {
             return Verdict::Allow(Reason::Mode);
         }
@@ -86,6 +92,20 @@ impl Permissions {
         }
         obstacles.sort_by_key(|(_, obstacle)| !matches!(obstacle, Obstacle::Denied(_)));
         obstacles
+    }
+
+    /// A folder that a command would remove though others stand in it: one that is worked in, or one around it. No rule
+    /// allows that.
+    fn swept_away(&self, parts: &[Part], cwd: &Path) -> Option<PathBuf> {
+        let removes = |part: &&Part| matches!(part.name(), "rm" | "rmdir");
+        let operands = parts.iter().filter(removes).flat_map(|part| part.words.iter().skip(1));
+        let paths = operands.filter(|word| !word.value.starts_with('-'));
+        paths.map(|word| self.resolve(&word.value, cwd)).find_map(|judged| {
+            let holds = |folder: &Path| folder.starts_with(&judged.shown);
+            let is_held = self.directories().iter().any(|folder| holds(folder))
+                || self.home().is_some_and(holds);
+            is_held.then_some(judged.shown)
+        })
     }
 
     /// The folder that a part goes to, if it is an allowed one and all that follows happens there.
@@ -130,10 +150,18 @@ impl Permissions {
             let found = worst(paths.iter().filter_map(|path| self.read_obstacle(path, cwd)));
             return found.filter(|found| matches!(found, Obstacle::Denied(_)) || !allowed());
         }
-        let Some(paths) = file_operands(part) else {
+        let Some(mut paths) = file_operands(part) else {
             return (!allowed()).then_some(Obstacle::NotAllowed);
         };
-        let found = worst(paths.iter().filter_map(|path| self.change_obstacle(path, cwd, false)));
+        // What is copied stays as it is; where it goes counts first.
+        let from = if part.name() == "cp" && paths.len() > 1 {
+            paths.drain(..paths.len() - 1).collect()
+        } else {
+            Vec::new()
+        };
+        let changes = paths.iter().filter_map(|path| self.change_obstacle(path, cwd, false));
+        let found =
+            worst(changes.chain(from.iter().filter_map(|path| self.read_obstacle(path, cwd))));
         found.filter(|found| matches!(found, Obstacle::Denied(_)) || !allowed())
     }
 
@@ -172,8 +200,8 @@ impl Permissions {
             Obstacle::Change { path, by_redirect } => Some((*part, path, *by_redirect)),
             _ => None,
         });
-        let outside = obstacles.iter().find_map(|(_, obstacle)| match obstacle {
-            Obstacle::Outside(path) => Some(path),
+        let outside = obstacles.iter().find_map(|(part, obstacle)| match obstacle {
+            Obstacle::Outside(path) => Some((*part, path)),
             _ => None,
         });
         if let Some((part, path, by_redirect)) = change {
@@ -184,17 +212,27 @@ impl Permissions {
             if !by_redirect && self.mode() == PermissionMode::Default {
                 suggestions.push(accept_edits());
             }
-            ask.message = self.change_message(part.name(), path);
+            let what = match by_redirect {
+                true => format!("Output redirection to '{}'", path.display()),
+                false => format!("{} in '{}'", part.name(), path.display()),
+            };
+            ask.message = self.change_message(&what, path);
             ask.blocked_path = Some(path.clone());
-        } else if let Some(path) = outside {
+        } else if let Some((part, path)) = outside {
+            suggestions.push(rule(command.to_owned()));
             suggestions.push(allow_rule(
                 "Read",
                 Some(&format!("/{}/**", path.parent().unwrap_or(path).display())),
                 PermissionDestination::Session,
             ));
             ask.blocked_path = Some(path.clone());
-            ask.decision_reason = Some("Path is outside allowed working directories".to_owned());
-            ask.decision_reason_type = Some(Reason::WorkingDir);
+            ask.message = format!(
+                "{} in '{}' was blocked. For security, Claude Code may only {} the allowed working directories for this session: {}.",
+                part.name(),
+                path.display(),
+                reading(part.name()),
+                self.folders()
+            );
         } else {
             let not_allowed = obstacles.iter().map(|(part, _)| *part);
             for part in not_allowed.take(MAX_RULES) {
@@ -211,16 +249,53 @@ impl Permissions {
         Verdict::Ask(Box::new(ask))
     }
 
-    fn change_message(&self, name: &str, path: &Path) -> String {
+    /// Why a change is asked about. The words are the CLI's own.
+    fn change_message(&self, what: &str, path: &Path) -> String {
+        let folders = self.folders();
+        if self.directories().iter().any(|folder| path.starts_with(folder)) {
+            format!(
+                "{what} needs approval. The path is inside the working directories for this session ({folders}), and Claude Code asks before a shell command creates, changes or removes files there."
+            )
+        } else {
+            format!(
+                "{what} needs approval. The path is outside the working directories for this session ({folders}). Allowing runs the command as written."
+            )
+        }
+    }
+
+    /// The folders that are worked in, as people are told of them.
+    fn folders(&self) -> String {
         let folders = self.directories();
         let folders: Vec<String> =
             folders.iter().map(|folder| format!("'{}'", folder.display())).collect();
-        let folders = folders.join(", ");
-        let path = path.display();
-        format!(
-            "{name} in '{path}' needs approval. The path is inside the working directories for this session ({folders}), and Claude Code asks before a shell command creates, changes or removes files there."
-        )
+        folders.join(", ")
     }
+}
+
+/// What a command does with files that it reads. The words are the CLI's own.
+fn reading(command: &str) -> &'static str {
+    match command {
+        "cat" => "concatenate files from",
+        "ls" => "list files in",
+        "find" => "search files in",
+        "grep" => "search for patterns in files from",
+        _ => "read files from",
+    }
+}
+
+fn ask_dangerous(folder: &Path) -> Verdict {
+    let folder = folder.display();
+    Verdict::Ask(Box::new(Ask {
+        message: format!(
+            "Dangerous rm operation detected: '{folder}'\n\nThis command would remove a workspace directory (the working directory, an additional working directory, or one of their parent directories). This requires explicit approval and cannot be auto-allowed by permission rules."
+        ),
+        decision_reason: Some(format!(
+            "Dangerous rm operation on working directory or its ancestor: {folder}"
+        )),
+        decision_reason_type: Some(Reason::SafetyCheck),
+        suggestions: Some(Vec::new()),
+        ..Ask::default()
+    }))
 }
 
 /// The obstacle that counts: the first, unless another is a denial.

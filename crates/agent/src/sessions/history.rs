@@ -16,21 +16,26 @@ const NO_RESULT: &str = "[Tool result missing: the session ended before the tool
 #[derive(Clone, Debug)]
 pub(super) struct History {
     entries: Vec<Value>,
+    cost: Option<Value>,
+    /// The last entry that counts, if that is not the last of all.
+    cut: Option<String>,
 }
 
 impl History {
     /// Reads a file. Lines that are no JSON are passed over: one may be torn.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let mut entries = Vec::new();
+        let (mut entries, mut cost) = (Vec::new(), None);
         for line in BufReader::new(File::open(path)?).split(b'\n') {
             let Ok(entry) = serde_json::from_slice::<Value>(&line?) else { continue };
             let kind = entry["type"].as_str().unwrap_or_default();
             let chained = ["user", "assistant", "system", "attachment", "progress"].contains(&kind);
             if chained && entry["uuid"].is_string() {
                 entries.push(entry);
+            } else if kind == "cost-state" {
+                cost = Some(entry);
             }
         }
-        Ok(Self { entries })
+        Ok(Self { entries, cost, cut: None })
     }
 
     /// The entries from the first to the last of the conversation.
@@ -45,7 +50,10 @@ impl History {
             said && entry["isSidechain"] != true && entry["teamName"].is_null()
         };
         let entries: Vec<&Value> = self.entries.iter().collect();
-        let mut next = entries.iter().rev().find(is_leaf).copied();
+        let mut next = match &self.cut {
+            Some(uuid) => by_id.get(uuid.as_str()).copied(),
+            None => entries.iter().rev().find(is_leaf).copied(),
+        };
         let mut chain = Vec::new();
         let mut seen = HashSet::new();
         while let Some(entry) = next {
@@ -83,6 +91,38 @@ impl Resumed {
     /// The last entry.
     pub fn leaf(&self) -> Option<&str> {
         self.leaf.as_deref()
+    }
+
+    /// The conversation up to this message of the model, as if nothing had come after it. `None` if it has no such
+    /// message.
+    pub fn up_to(mut self, message: &str) -> Option<Self> {
+        let is_it = |entry: &&&Value| entry["uuid"] == message && entry["type"] == "assistant";
+        self.history.chain().iter().find(is_it)?;
+        self.leaf = Some(message.to_owned());
+        self.history.cut = Some(message.to_owned());
+        Some(self)
+    }
+
+    /// The prompts that come after this message of the model.
+    pub fn prompts_after(&self, message: &str) -> Vec<String> {
+        let chain = self.history.chain();
+        let after = chain.iter().skip_while(|entry| entry["uuid"] != message).skip(1);
+        let is_prompt = |entry: &&&Value| {
+            let has_result = blocks(&entry["message"]["content"])
+                .iter()
+                .any(|block| block["type"] == "tool_result");
+            entry["type"] == "user" && entry["isMeta"] != true && !has_result
+        };
+        after
+            .filter(is_prompt)
+            .filter_map(|entry| entry["uuid"].as_str())
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// What the conversation has cost so far, if it was written down.
+    pub fn cost(&self) -> Option<&Value> {
+        self.history.cost.as_ref()
     }
 
     /// The conversation as the Messages API takes it: the blocks of one message together, roles in

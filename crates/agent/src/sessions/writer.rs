@@ -19,6 +19,10 @@ pub struct SessionWriter {
     cwd: String,
     git_branch: String,
     leaf: Option<String>,
+    /// The name of the next entry, if somebody chose it.
+    named: Option<String>,
+    /// What was written and not yet taken, if somebody wants to see it.
+    mirror: Option<Vec<Value>>,
 }
 
 impl SessionWriter {
@@ -29,7 +33,24 @@ impl SessionWriter {
             cwd: cwd.to_string_lossy().into_owned(),
             git_branch: git_branch(cwd).unwrap_or_default(),
             leaf,
+            named: None,
+            mirror: None,
         }
+    }
+
+    /// Keeps what is written from now on for [`take_mirrored`](Self::take_mirrored).
+    pub fn mirror(&mut self) {
+        self.mirror.get_or_insert_default();
+    }
+
+    /// The entries that were written since this was last asked, if they are kept.
+    pub fn take_mirrored(&mut self) -> Vec<Value> {
+        self.mirror.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The next entry of the chain has this name: that of its line on the wire.
+    pub fn name_next(&mut self, uuid: &str) {
+        self.named = Some(uuid.to_owned());
     }
 
     /// The id of the conversation.
@@ -101,6 +122,17 @@ impl SessionWriter {
         self.line(&fields)
     }
 
+    /// What the conversation has cost so far: the fields of a `cost-state`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn cost(&mut self, cost: &Value) -> io::Result<()> {
+        let mut fields = vec![("type", json!("cost-state")), ("sessionId", json!(self.id))];
+        let rest = cost.as_object().into_iter().flatten();
+        fields.extend(rest.map(|(name, value)| (name.as_str(), value.clone())));
+        self.line(&fields)
+    }
+
     /// A title.
     ///
     /// # Errors
@@ -116,7 +148,7 @@ impl SessionWriter {
 
     /// An entry of the chain. It comes after the last.
     fn entry(&mut self, kind: &str, fields: Vec<(&str, Value)>) -> io::Result<String> {
-        let uuid = uuid::Uuid::new_v4().to_string();
+        let uuid = self.named.take().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
         let mut all = vec![
             ("parentUuid", json!(self.leaf)),
             ("isSidechain", json!(false)),
@@ -143,7 +175,14 @@ impl SessionWriter {
         self.leaf = entry["uuid"].as_str().map(str::to_owned);
         let mut text = entry.to_string();
         text.push('\n');
+        self.reflect(&text);
         self.file.write_all(text.as_bytes())
+    }
+
+    fn reflect(&mut self, line: &str) {
+        if let Some(mirror) = &mut self.mirror {
+            mirror.extend(serde_json::from_str::<Value>(line).ok());
+        }
     }
 
     /// Readers look for some fields by their place: `{"type":"tag"`.
@@ -151,6 +190,7 @@ impl SessionWriter {
         let fields: Vec<String> =
             fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         let line = format!("{{{}}}\n", fields.join(","));
+        self.reflect(&line);
         self.file.write_all(line.as_bytes())
     }
 }

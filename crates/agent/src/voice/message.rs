@@ -8,7 +8,7 @@ use duologue_protocol::lines::{
 };
 use duologue_protocol::message::{Message, StopReason, Usage};
 use duologue_protocol::system::{Status, StatusKind, System, ThinkingTokens};
-use duologue_protocol::{Field, RawObject, Text, ToHost};
+use duologue_protocol::{Field, Number, RawObject, Text, ToHost, ToolUseId};
 
 use super::Voice;
 use super::speech::{Kind, Speech};
@@ -35,6 +35,14 @@ impl Voice {
         }
         let message = self.message(speech, Vec::new());
         self.event(speech, MessageStart::new().message(message), lines);
+        let Some(ToHost::StreamEvent(start)) = lines.last_mut() else { return };
+        start.ttft_ms = speech.took.take().map(Number::from).into();
+        if self.ledger().first_line.is_none() {
+            let prompts = self.session.core.with(|state| state.link.turn_prompts());
+            start.user_message_uuid = prompts.last().cloned().into();
+            start.user_message_uuids =
+                Some(prompts).filter(|prompts| !prompts.is_empty()).map(Box::new).into();
+        }
     }
 
     /// The host is told that the model is being asked.
@@ -55,6 +63,8 @@ impl Voice {
                 Kind::Thinking => {
                     ContentBlock::Thinking(ThinkingBlock::new().thinking("").signature(""))
                 }
+                // It begins with its name: see `begin_tool`.
+                Kind::Tool => return,
             };
             let start = ContentBlockStart::new().index(speech.index).content_block(empty);
             self.event(speech, start, lines);
@@ -65,6 +75,7 @@ impl Voice {
         speech.append(piece);
         let delta = match speech.open_kind() {
             Some(Kind::Text) => Delta::Text(TextDelta::new().text(piece)),
+            Some(Kind::Tool) => Delta::InputJson(InputJsonDelta::new().partial_json(piece)),
             Some(Kind::Thinking) => {
                 if self.is_main() {
                     self.thought(speech, piece, lines);
@@ -80,12 +91,30 @@ impl Voice {
     fn thought(&self, speech: &mut Speech, piece: &str, lines: &mut Vec<ToHost>) {
         let tokens = u64::try_from(piece.len() / 4).unwrap_or_default().max(1);
         speech.thought += tokens;
-        let line = ThinkingTokens::new()
+        let mut line = ThinkingTokens::new()
             .estimated_tokens(speech.thought)
             .estimated_tokens_delta(tokens)
             .session_id(self.session.id())
             .uuid(self.session.new_id());
+        line.user_message_uuid =
+            self.session.core.with(|state| state.link.turn_prompts()).pop().into();
         lines.push(ToHost::System(System::from(Box::new(line))));
+    }
+
+    /// The beginning of a call whose input is still being written.
+    pub(super) fn begin_call(
+        &self,
+        speech: &mut Speech,
+        id: &ToolUseId,
+        name: &str,
+        lines: &mut Vec<ToHost>,
+    ) {
+        speech.open(Kind::Tool);
+        let mut call = ToolUseBlock::new().name(name).input(RawObject::default());
+        call.id = id.clone().into();
+        let start =
+            ContentBlockStart::new().index(speech.index).content_block(ContentBlock::ToolUse(call));
+        self.event(speech, start, lines);
     }
 
     /// The beginning and the deltas of a block that is said at once.
@@ -119,14 +148,21 @@ impl Voice {
         block: ContentBlock,
         lines: &mut Vec<ToHost>,
     ) {
-        if matches!(block, ContentBlock::Thinking(_)) {
-            let delta = Delta::Signature(SignatureDelta::new().signature(""));
+        if let ContentBlock::Thinking(thinking) = &block {
+            let signature = thinking.signature.value().cloned().unwrap_or_default();
+            let delta = Delta::Signature(SignatureDelta::new().signature(signature));
             self.delta_event(speech, delta, lines);
         }
         let is_tool = matches!(block, ContentBlock::ToolUse(_));
         if is_tool || !self.who.is_hidden {
             lines.push(ToHost::Assistant(Box::new(self.line(speech, block))));
         }
+        self.event(speech, ContentBlockStop::new().index(speech.index), lines);
+        speech.index += 1;
+    }
+
+    /// The end of a block that came to nothing, so that the stream stays balanced.
+    pub(super) fn leave_block(&self, speech: &mut Speech, lines: &mut Vec<ToHost>) {
         self.event(speech, ContentBlockStop::new().index(speech.index), lines);
         speech.index += 1;
     }
@@ -179,12 +215,14 @@ impl Voice {
         rest
     }
 
-    fn line(&self, speech: &Speech, block: ContentBlock) -> Assistant {
+    fn line(&self, speech: &mut Speech, block: ContentBlock) -> Assistant {
+        let uuid = speech.line.take().unwrap_or_else(|| self.session.new_id().into());
         let mut line = Assistant::new()
             .message(self.message(speech, vec![block]))
             .session_id(self.session.id())
-            .uuid(self.session.new_id())
+            .uuid(uuid)
             .timestamp(clock::timestamp());
+        line.request_id = speech.request.clone().into();
         self.attribute(&mut line);
         if self.is_main() && self.ledger().begins() {
             let prompts = self.session.core.with(|state| state.link.turn_prompts());

@@ -220,7 +220,7 @@ impl Voice {
         Ok(used)
     }
 
-    async fn decided(
+    pub(crate) async fn decided(
         &self,
         call: &ToolCall,
         decision: Option<PermissionResult>,

@@ -8,6 +8,8 @@ use duologue_protocol::message::Usage;
 pub(super) enum Kind {
     Text,
     Thinking,
+    /// The input of a call.
+    Tool,
 }
 
 #[derive(Debug, Default)]
@@ -20,6 +22,12 @@ pub(crate) struct Speech {
     pub(super) origin: Option<(Text, Usage)>,
     /// What it used in all, once that is known.
     pub(super) used: Option<Usage>,
+    /// What the API calls the request that it answers.
+    pub(super) request: Option<Text>,
+    /// The name of the next line, if somebody chose it.
+    pub(super) line: Option<Text>,
+    /// Milliseconds that its first event took.
+    pub(super) took: Option<u64>,
     /// The place of the next block.
     pub(super) index: u64,
     open: Option<(Kind, String)>,

@@ -44,6 +44,60 @@ async fn tools_of_a_program_are_called() {
     assert_eq!(lines.last().unwrap()["result"], "Noon.");
 }
 
+/// One whose only tool says yes to what has "yes" in it.
+const GUARD: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"ask","description":"May it?","inputSchema":{"type":"object"}}]}' ;;
+    *'touch yes'*) result='{"content":[{"type":"text","text":"{\"behavior\":\"allow\"}"}]}' ;;
+    *'touch odd'*) result='{"content":[{"type":"text","text":"well"}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"{\"behavior\":\"deny\",\"message\":\"guarded\"}"}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[tokio::test]
+async fn a_tool_of_a_server_gives_permission_in_the_hosts_place() {
+    let scenario = || {
+        Scenario::new()
+            .reply(Reply::new().say(bash("touch yes")))
+            .reply(Reply::new().say(bash("touch no")))
+            .reply(Reply::new().say(bash("touch odd")))
+            .reply(Reply::text("Done."))
+    };
+    let nobody = |_: &Value| -> Value { panic!("nobody else is asked") };
+    let (folder, mut host) = plays(scenario(), |setup| {
+        let guard = json!({ "command": "sh", "args": ["-c", GUARD] });
+        setup.servers.insert("guard".to_owned(), guard);
+        setup.options = setup.options.clone().prompts(false);
+        setup.permission_tool = Some("mcp__guard__ask".to_owned());
+    });
+    let lines = turn(&mut host, "go", nobody).await;
+    let tools = lines[0]["tools"].as_array().unwrap();
+    assert!(!tools.contains(&json!("mcp__guard__ask")), "the model must not ask it: {tools:?}");
+    assert!(tools.contains(&json!("AskUserQuestion")));
+    let exists = |name: &str| folder.path().join(name).exists();
+    assert_eq!((exists("yes"), exists("no"), exists("odd")), (true, false, false));
+    let told = |line: &Value| line["message"]["content"][0]["content"].as_str().map(str::to_owned);
+    let results: Vec<String> =
+        lines.iter().filter(|line| line["type"] == "user").filter_map(told).collect();
+    assert_eq!(results[1], "guarded");
+    assert!(results[2].contains("invalid permission result"), "{results:?}");
+    assert_eq!(lines.last().unwrap()["permission_denials"].as_array().unwrap().len(), 2);
+
+    let (folder, mut host) = plays(scenario(), |setup| {
+        setup.options = setup.options.clone().prompts(false);
+        setup.permission_tool = Some("mcp__nobody__ask".to_owned());
+    });
+    let lines = turn(&mut host, "go", nobody).await;
+    assert!(!folder.path().join("yes").exists());
+    assert_eq!(lines.last().unwrap()["permission_denials"].as_array().unwrap().len(), 3);
+}
+
 #[tokio::test]
 async fn commands_are_not_for_the_model() {
     let scenario = Scenario::new()
@@ -66,7 +120,7 @@ async fn commands_are_not_for_the_model() {
     assert!(compacted.contains(&"system compact_boundary".to_owned()), "{compacted:?}");
     let lines = turn(&mut host, "go", allow).await;
     assert_eq!(lines.last().unwrap()["result"], "Two.");
-    assert_eq!(lines[0]["model"], "claude-haiku-4-5");
+    assert_eq!(lines[0]["model"], "claude-haiku-5-5");
     let lines = turn(&mut host, "/clear", allow).await;
     assert_eq!(outline(&lines)[0], "conversation_reset");
     let lines = turn(&mut host, "go", allow).await;

@@ -1,3 +1,4 @@
+mod answering;
 mod commands;
 mod driving;
 mod embedded;

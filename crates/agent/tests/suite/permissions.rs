@@ -423,3 +423,39 @@ fn ask_rules_come_before_allow_rules() {
     assert_eq!(edit("a"), Verdict::Allow(Reason::Rule));
     assert_eq!(word(&edit("a.lock")), "ask");
 }
+
+#[test]
+fn no_rule_lets_a_command_remove_the_ground_it_stands_on() {
+    let (_folder, root, mut permissions) = session();
+    fs::create_dir(root.join("sub")).unwrap();
+    rules(&mut permissions, PermissionBehavior::Allow, "Bash");
+    let above = root.parent().unwrap().display().to_string();
+    let all =
+        ["rm -rf .", "rm -rf ..", "rm -rf /", "ls && rm -r sub/..", &format!("rmdir {above}")];
+    check(&permissions, &root, "ask", &all);
+    let Verdict::Ask(ask) = judge_command(&permissions, &root, "rm -rf ..") else { panic!() };
+    assert_eq!(ask.decision_reason_type, Some(Reason::SafetyCheck));
+    assert_eq!(ask.suggestions, Some(Vec::new()));
+    check(&permissions, &root, "allow", &["rm -rf sub", "rm -rf sub/x"]);
+}
+
+#[test]
+fn people_are_told_where_a_command_would_reach() {
+    let (_folder, root, permissions) = session();
+    let told = |command: &str| match judge_command(&permissions, &root, command) {
+        Verdict::Ask(ask) => (ask.message, ask.blocked_path),
+        other => panic!("{command}: {other:?}"),
+    };
+    let (message, path) = told("touch a");
+    assert!(message.starts_with(&format!("touch in '{}'", root.join("a").display())), "{message}");
+    assert!(message.contains("The path is inside"), "{message}");
+    assert_eq!(path, Some(root.join("a")));
+    // Where a copy goes is what matters.
+    let (message, path) = told("cp a /etc/b");
+    assert!(message.contains("The path is outside"), "{message}");
+    assert_eq!(path.as_deref(), Some(Path::new("/etc/b")));
+    assert!(told("echo hi > /etc/b").0.starts_with("Output redirection to '/etc/b'"));
+    let (message, path) = told("cat /etc/hostname");
+    assert!(message.starts_with("cat in '/etc/hostname' was blocked."), "{message}");
+    assert_eq!(path.as_deref(), Some(Path::new("/etc/hostname")));
+}

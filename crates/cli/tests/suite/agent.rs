@@ -98,6 +98,192 @@ fn conversations_are_resumed_forked_and_continued() {
 }
 
 #[test]
+fn what_a_conversation_cost_is_known_when_it_goes_on() {
+    let place = place();
+    let at = place.path();
+    let id = "11111111-2222-4333-8444-555555555555";
+    let cost = |result: &Value| result["total_cost_usd"].as_f64().unwrap();
+    let says = json!([{ "say": "Noted.", "times": "always" }]);
+    let (first, _) = ask(at, says.clone(), &["--session-id", id]);
+    assert!(cost(&first) > 0.0, "{first}");
+    // What was spent before counts in the total, but not in the budget of this run.
+    let budget = (cost(&first) * 1.5).to_string();
+    let (second, _) = ask(at, says.clone(), &["--resume", id, "--max-budget-usd", &budget]);
+    assert_eq!(second["subtype"], "success", "{second}");
+    assert!((cost(&second) - 2.0 * cost(&first)).abs() < 1e-9, "{second}");
+    let models = |result: &Value| {
+        result["modelUsage"].as_object().unwrap().values().next().unwrap()["inputTokens"].clone()
+    };
+    assert_eq!(models(&second).as_u64(), models(&first).as_u64().map(|tokens| 2 * tokens));
+    let (fork, _) = ask(at, says, &["--resume", id, "--fork-session"]);
+    assert!((cost(&fork) - 3.0 * cost(&first)).abs() < 1e-9, "{fork}");
+}
+
+/// What an agent says to these lines.
+fn lines(place: &Path, args: &[&str], stdin: &[Value]) -> (Vec<Value>, Output) {
+    let stdin: String = stdin.iter().map(|line| format!("{line}\n")).collect();
+    let output = agent(place)
+        .args(["agent", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
+        .args(args)
+        .write_stdin(stdin)
+        .output()
+        .unwrap();
+    let lines =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (lines, output)
+}
+
+fn prompt(text: &str, uuid: &str) -> Value {
+    json!({ "type": "user", "uuid": uuid, "message": { "role": "user", "content": text } })
+}
+
+#[test]
+fn a_conversation_goes_on_from_any_message_that_the_host_has_seen() {
+    let place = place();
+    let at = place.path();
+    let id = "11111111-2222-4333-8444-555555555555";
+    let second = "21111111-2222-4333-8444-555555555555";
+    let path = scenario(
+        at,
+        json!([
+            { "say": "Both.", "when": { "history": "Two." } },
+            { "say": "One.", "when": { "prompt": "first" } },
+            { "say": "Two.", "when": { "prompt": "second" } },
+            { "say": "Only one.", "times": "always" },
+        ]),
+    );
+    let scenario = ["--scenario", &path];
+    let (said, _) = lines(
+        at,
+        &[&scenario[..], &["--session-id", id]].concat(),
+        &[prompt("first", "31111111-2222-4333-8444-555555555555")],
+    );
+    let seen = said.iter().find(|line| line["type"] == "assistant").unwrap();
+    let seen = seen["uuid"].as_str().unwrap().to_owned();
+    let resume = ["--resume", id];
+    lines(at, &[&scenario[..], &resume].concat(), &[prompt("second", second)]);
+
+    let result = |args: &[&str]| {
+        let all = [&scenario[..], &resume, args].concat();
+        let next = prompt("next", "41111111-2222-4333-8444-555555555555");
+        let (lines, output) = lines(at, &all, &[next]);
+        let last = lines.iter().rfind(|line| line["type"] == "result");
+        (last.cloned().unwrap_or_default(), output)
+    };
+    let (last, _) = result(&["--fork-session"]);
+    assert_eq!(last["result"], "Both.");
+    let here = format!("--resume-session-at={seen}");
+    let (last, _) = result(&[&here, "--fork-session", &format!("--resume-drops-turn={second}")]);
+    assert_eq!(last["result"], "Only one.");
+    let (last, output) = result(&[&here, "--resume-drops-turn=another"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(last["errors"][0].as_str().unwrap().contains(second), "{last}");
+    let (last, output) = result(&["--resume-session-at=nowhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(last["errors"][0], "No message found with message.uuid of: nowhere");
+    let (last, _) = result(&[&here]);
+    assert_eq!(last["result"], "Only one.");
+    // What was left behind stays behind.
+    let (last, _) = result(&[]);
+    assert_eq!(last["result"], "Only one.");
+}
+
+#[test]
+fn a_host_that_promised_a_handshake_must_begin_with_it() {
+    let place = place();
+    let path = scenario(place.path(), json!([{ "say": "Hello." }]));
+    let args = ["--scenario", &path, "--await-initialize"];
+    let go = prompt("go", "31111111-2222-4333-8444-555555555555");
+    let (said, output) = lines(place.path(), &args, std::slice::from_ref(&go));
+    assert_eq!((said.len(), output.status.code()), (0, Some(1)));
+    assert!(text(&output.stderr).contains("requires the initialize control request"));
+    let hello = json!({ "type": "control_request", "request_id": "1", "request": { "subtype": "initialize" } });
+    let (said, output) = lines(place.path(), &args, &[hello, go]);
+    assert!(said.iter().any(|line| line["result"] == "Hello."));
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_host_is_shown_what_is_written_to_disk() {
+    let place = place();
+    let path = scenario(place.path(), json!([{ "say": "One." }, { "say": "Two." }]));
+    let uuid = "31111111-2222-4333-8444-555555555555";
+    let (lines, _) = lines(
+        place.path(),
+        &["--scenario", &path, "--session-mirror"],
+        &[prompt("first", uuid), prompt("second", "41111111-2222-4333-8444-555555555555")],
+    );
+    let mirrors: Vec<&Value> =
+        lines.iter().filter(|line| line["type"] == "transcript_mirror").collect();
+    let shown: Vec<Value> =
+        mirrors.iter().flat_map(|line| line["entries"].as_array().unwrap().clone()).collect();
+    let file = std::fs::read_to_string(mirrors[0]["filePath"].as_str().unwrap()).unwrap();
+    let written: Vec<Value> =
+        file.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(shown, written);
+    assert_eq!(written[0]["uuid"], uuid);
+}
+
+#[test]
+fn the_main_agent_takes_the_part_of_another() {
+    let place = place();
+    let agents = json!({ "reviewer": {
+        "description": "Reviews.", "prompt": "You are a reviewer.", "tools": ["Read", "Grep"],
+        "model": "haiku",
+    } });
+    let path = place.path().join("parts.json");
+    let parts = json!({
+        "agents": { "reviewer": { "system": "You are a reviewer." } },
+        "replies": [{ "agent": "reviewer", "say": "I review.", "times": "always" }],
+    });
+    std::fs::write(&path, parts.to_string()).unwrap();
+    let path = path.to_str().unwrap();
+    let flags = ["--scenario", path, "--agent", "reviewer"];
+    let uuid = "31111111-2222-4333-8444-555555555555";
+    let given = agents.to_string();
+    let (told, _) =
+        lines(place.path(), &[&flags[..], &["--agents", &given]].concat(), &[prompt("go", uuid)]);
+    let init = told.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(init["tools"], json!(["Grep", "Read"]));
+    assert_eq!(init["model"], "claude-haiku-5-5");
+    let result = told.iter().find(|line| line["type"] == "result").unwrap();
+    assert_eq!(result["result"], "I review.");
+    // A host may describe it in the handshake, and says then that it has no prompt of its own.
+    let hello = json!({ "subtype": "initialize", "agents": agents, "systemPrompt": [""] });
+    let hello = json!({ "type": "control_request", "request_id": "1", "request": hello });
+    let (told, _) = lines(place.path(), &flags, &[hello, prompt("go", uuid)]);
+    let result = told.iter().find(|line| line["type"] == "result").unwrap();
+    assert_eq!(result["result"], "I review.");
+    let init = told.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(
+        (&init["tools"], &init["model"]),
+        (&json!(["Grep", "Read"]), &json!("claude-haiku-5-5"))
+    );
+}
+
+#[test]
+fn flags_that_cannot_be_meant_are_refused_as_the_cli_refuses_them() {
+    let place = place();
+    for (flag, value, told) in [
+        ("--max-budget-usd", "-1", "must be a positive number greater than 0"),
+        ("--max-turns", "x", "must be a number"),
+        ("--max-thinking-tokens", "x", "must be a number"),
+        ("--task-budget", "0", "must be a positive integer"),
+        ("--thinking", "nope", "Allowed choices are enabled, adaptive, disabled."),
+        ("--settings", "nowhere.json", "Error: Settings file not found: "),
+        ("--settings", "{bad", "Error: Invalid settings: "),
+    ] {
+        let (_, output) = ask(place.path(), json!([{ "say": "x" }]), &[flag, value]);
+        assert_eq!(output.status.code(), Some(1), "{flag} {value}");
+        assert!(text(&output.stderr).contains(told), "{}", text(&output.stderr));
+    }
+    let (result, output) =
+        ask(place.path(), json!([{ "say": "x" }]), &["--max-turns", "0", "--effort", "nope"]);
+    assert_eq!(result["result"], "x");
+    assert!(text(&output.stderr).contains("Warning: Unknown --effort value 'nope'"));
+}
+
+#[test]
 fn stream_json_without_verbose_is_refused() {
     let output =
         duologue().args(["agent", "-p", "x", "--output-format", "stream-json"]).output().unwrap();
@@ -117,6 +303,36 @@ fn faults_happen_on_purpose() {
         .unwrap();
     assert_ne!(output.status.code(), Some(0));
     assert!(!text(&output.stdout).contains("\"result\""));
+}
+
+#[test]
+fn a_scenario_brings_its_fault_and_a_flag_counts_more() {
+    let place = place();
+    let path = place.path().join("faulty.toml");
+    std::fs::write(&path, "fault = \"garbage@1\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
+    let told = |args: &[&str]| {
+        let output = agent(place.path())
+            .args(["agent", "--input-format=stream-json", "--output-format=stream-json"])
+            .args(["--verbose", "--scenario"])
+            .arg(&path)
+            .args(args)
+            .write_stdin("{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n")
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(told(&[]).contains("this is {no message"));
+    let split = told(&["--fault", "split"]);
+    assert!(split.contains("Hello.") && !split.contains("no message"), "{split}");
+    std::fs::write(&path, "fault = \"burn\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
+    assert_eq!(told(&[]), "");
+    let output = agent(place.path())
+        .args(["agent", "-p", "say hello"])
+        .env("DUOLOGUE_FAULT", "burn")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no such fault: burn"));
 }
 
 #[test]

@@ -43,13 +43,26 @@ pub(super) fn of(call: &Value, outcome: &Outcome) -> String {
         "AskUserQuestion" if text.is_empty() => "There was no answer.".to_owned(),
         "AskUserQuestion" => text.to_owned(),
         "ExitPlanMode" => "The plan is approved.".to_owned(),
-        "Task" | "Agent" => format!("The sub-agent says{}", shown(text, " nothing.", ":")),
+        "Task" | "Agent" => {
+            format!("The sub-agent says{}", shown(&report(text), " nothing.", ":"))
+        }
         "TodoWrite" => {
             let count = input["todos"].as_array().map_or(0, Vec::len);
             format!("The list is written. Entries: {count}.")
         }
         _ => format!("{tool} gave{}", shown(text, " nothing.", ":")),
     }
+}
+
+/// What a sub-agent said, without the frame that tells a model whose words they are.
+fn report(text: &str) -> String {
+    let Some((_, framed)) = text.split_once("The report follows:\n") else {
+        return text.to_owned();
+    };
+    let said = framed.rsplit_once("\nagentId: ").map_or(framed, |(said, _)| said);
+    let lines: Vec<&str> =
+        said.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
+    lines.join("\n").trim().to_owned()
 }
 
 /// A text as it stands, cut to a size that can be read; `empty` if there is none.

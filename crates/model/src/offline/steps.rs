@@ -158,20 +158,40 @@ impl Reader<'_> {
     }
 
     fn files(&self, text: &str) -> Option<Meant> {
-        const THE: &[&str] = &["me", "the", "a", "file", "new", "contents of", "content of", "to"];
-        if let Some(rest) = behind(text, &["read", "open", "cat", "view", "show"]) {
+        const THE: &[&str] = &[
+            "me",
+            "the",
+            "a",
+            "file",
+            "new",
+            "contents of",
+            "content of",
+            "to",
+            "called",
+            "named",
+        ];
+        const READ: &[&str] =
+            &["read", "open", "cat", "view", "show", "what is in", "what's in", "what does"];
+        if let Some(rest) = behind(text, READ) {
+            let rest = rest.strip_suffix(" say?").unwrap_or(rest);
             let file = path(one_name(without(rest, THE))?, self.folder);
             let intent = format!("I read {file}.");
             return call(&["Read"], json!({ "file_path": file }), intent);
         }
-        if let Some(rest) = behind(text, &["write", "create"]) {
+        if let Some(rest) = behind(text, &["write", "create", "make a file", "make the file"]) {
             let rest = without(rest, THE);
             let (file, content) = split(rest, ":\n")
                 .or_else(|| split(rest, ": "))
                 .or_else(|| split(rest, " with "))
+                .or_else(|| split(rest, " containing "))
                 .or_else(|| split(rest, " to ").map(|(content, file)| (file, content)))
                 .unwrap_or((rest, ""));
-            let file = path(one_name(without(file, THE))?, self.folder);
+            let file = one_name(without(file, THE))?;
+            // Who wants "a poem" does not want an empty file of that name.
+            if content.is_empty() && !file.contains(['.', '/']) {
+                return None;
+            }
+            let file = path(file, self.folder);
             let content = if content.is_empty() {
                 String::new()
             } else {
@@ -241,6 +261,9 @@ impl Reader<'_> {
             let rest = without(rest, &["all", "the"]);
             let rest = behind(rest, &["files"]).unwrap_or(rest);
             let folder = behind(rest, &["in", "of"]).unwrap_or(rest);
+            const HERE: &[&str] =
+                &["here", "this folder", "this directory", "the current directory"];
+            let folder = behind(folder, HERE).unwrap_or(folder);
             if name(folder).contains(' ') {
                 return None;
             }
@@ -293,6 +316,10 @@ fn people(text: &str) -> Option<Meant> {
         };
         let to = behind(rest, &["to"]).and_then(|rest| split(rest, ":"));
         let (who, task) = to.unwrap_or(("general-purpose", rest));
+        let who = match without(name(who), &["a", "an", "the", "another"]) {
+            "subagent" | "sub-agent" | "agent" => "general-purpose",
+            other => other,
+        };
         let task = task.trim_start_matches(':').trim();
         let description: String = task.split_whitespace().take(5).collect::<Vec<_>>().join(" ");
         // Said either way: what holds where it is not said depends on the agent.
@@ -359,14 +386,18 @@ fn named(text: &str) -> Option<Meant> {
 }
 
 fn talk(text: &str) -> Option<Meant> {
-    if let Some(rest) = behind(text, &["count to"]) {
+    if let Some(rest) = behind(text, &["count from 1 to", "count up to", "count to"]) {
         let slowly = rest.to_lowercase().contains("slow");
         let last: u64 =
             rest.split_whitespace().next()?.trim_end_matches(['.', ',']).parse().ok()?;
         let numbers: Vec<String> = (1..=last.min(HIGHEST)).map(|n| n.to_string()).collect();
-        return Some(Meant::Say(numbers.join(" "), if slowly { SLOWLY } else { 0 }));
+        let mut said = numbers.join(" ");
+        if last > HIGHEST {
+            said.push_str(" … further I do not count.");
+        }
+        return Some(Meant::Say(said, if slowly { SLOWLY } else { 0 }));
     }
-    if let Some(rest) = behind(text, &["say", "echo", "repeat"]) {
+    if let Some(rest) = behind(text, &["say", "echo", "repeat after me", "repeat"]) {
         let rest = unquoted(rest.trim_start_matches(':'));
         return (!rest.is_empty()).then(|| Meant::Say(rest.to_owned(), 0));
     }

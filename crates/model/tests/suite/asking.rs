@@ -12,6 +12,7 @@ pub(super) struct Heard {
     pub(super) events: Vec<Value>,
     pub(super) retries: Vec<Retry>,
     pub(super) lines: Vec<String>,
+    pub(super) request_ids: Vec<String>,
     pub(super) error: Option<ModelError>,
 }
 
@@ -32,6 +33,7 @@ pub(super) async fn hear(model: &dyn Model, request: Request) -> Heard {
             }
             Ok(Part::Retry(retry)) => heard.retries.push(retry),
             Ok(Part::Line(line)) => heard.lines.push(line),
+            Ok(Part::RequestId(id)) => heard.request_ids.push(id),
             Ok(part) => panic!("{part:?}"),
             Err(error) => heard.error = Some(error),
         }

@@ -102,6 +102,23 @@ fn prices_are_those_of_the_longest_beginning() {
     assert_eq!(prices.price("claude-opus-4-20250514").unwrap().input, 15.0);
     assert_eq!(prices.price("claude-opus-4-5-20251101").unwrap().input, 5.0);
     assert_eq!(prices.price("eu.anthropic.claude-haiku-4-5-v1:0").unwrap().input, 1.0);
+    // As 2.1.325 counts them.
+    let mut all = Tokens::from_usage(&json!({
+        "input_tokens": 1000, "output_tokens": 1000, "cache_read_input_tokens": 1000,
+        "cache_creation_input_tokens": 1000,
+    }));
+    for (model, cost) in [
+        ("claude-opus-5-5", 0.0292),
+        ("claude-sonnet-5-5", 0.0146),
+        ("claude-sonnet-5", 0.0147),
+        ("claude-haiku-5-5", 0.000_735),
+        ("claude-fable-5-2", 0.0582),
+    ] {
+        let counted = prices.cost(model, &all).unwrap();
+        assert!((counted - cost).abs() < 1e-9, "{model}: {counted}");
+    }
+    all = Tokens::from_usage(&json!({ "input_tokens": 150_000, "output_tokens": 1000 }));
+    assert!((prices.cost("claude-haiku-5-5", &all).unwrap() - 0.0775).abs() < 1e-9);
     assert_eq!(prices.price("gpt"), None);
     prices.add_toml("[\"claude-opus-4-5\"]\ninput = 1\noutput = 2\ncache_read = 3").unwrap();
     assert_eq!(prices.price("claude-opus-4-5").unwrap().cache_read, Some(3.0));

@@ -63,6 +63,7 @@ async fn what_the_server_says_is_heard() {
     let (server, model) = pair(scenario).await;
     let heard = hear(&model, request("x")).await;
     assert_eq!(heard.error, None);
+    assert_eq!(heard.request_ids, ["req_script_0001"]);
     assert_eq!(heard.folded.message(), Message::new(&answer, 1).to_json());
     assert!(heard.folded.is_whole());
     let asked = &server.requests()[0].request;

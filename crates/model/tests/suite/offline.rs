@@ -84,6 +84,8 @@ async fn plain_requests_are_tool_calls() {
         ("Please read the file `docs/a b.md`.", "Read", file("docs/a b.md")),
         ("Can you show me ./src/lib.rs?", "Read", file("src/lib.rs")),
         ("read /etc/hosts", "Read", json!({ "file_path": "/etc/hosts" })),
+        ("What is in README.md?", "Read", file("README.md")),
+        ("what does README.md say?", "Read", file("README.md")),
         ("run ls -la", "Bash", bash("ls -la", "ls")),
         ("Run `if true; then echo yes; fi`", "Bash", bash("if true; then echo yes; fi", "if")),
         ("run if true; then echo yes; fi", "Bash", bash("if true; then echo yes; fi", "if")),
@@ -113,6 +115,11 @@ async fn plain_requests_are_tool_calls() {
             "Write",
             json!({ "file_path": "/home/me/a.txt", "content": "buy milk and then rest\n" }),
         ),
+        (
+            "make a file called x.txt containing hello",
+            "Write",
+            json!({ "file_path": "/home/me/x.txt", "content": "hello\n" }),
+        ),
         ("create empty.txt", "Write", json!({ "file_path": "/home/me/empty.txt", "content": "" })),
         (
             "edit a.txt: replace one with two",
@@ -136,6 +143,8 @@ async fn plain_requests_are_tool_calls() {
             json!({ "pattern": "src/*.rs", "path": "/home/me/crates" }),
         ),
         ("list files", "Glob", json!({ "pattern": "*" })),
+        ("list the files here", "Glob", json!({ "pattern": "*" })),
+        ("list all files in this folder", "Glob", json!({ "pattern": "*" })),
         ("list the files in src", "Glob", json!({ "pattern": "*", "path": "/home/me/src" })),
         ("search TODO", "Grep", json!({ "pattern": "TODO", "output_mode": "content", "-n": true })),
         (
@@ -144,6 +153,7 @@ async fn plain_requests_are_tool_calls() {
             json!({ "pattern": "in x", "output_mode": "content", "-n": true, "path": "/home/me/src" }),
         ),
         ("delegate: read README.md", "Agent", agent("read README.md", "general-purpose")),
+        ("delegate to a sub-agent: read a.md", "Agent", agent("read a.md", "general-purpose")),
         ("delegate to reader: read README.md", "Agent", agent("read README.md", "reader")),
         (
             "call mcp tool mcp__clock__now {\"zone\": \"UTC\"}",
@@ -155,6 +165,30 @@ async fn plain_requests_are_tool_calls() {
     for (prompt, tool, input) in cases {
         assert_eq!(called(prompt).await, (tool.to_owned(), input), "{prompt}");
     }
+}
+
+#[tokio::test]
+async fn what_only_a_model_could_do_is_not_half_done() {
+    for prompt in ["write a poem", "create something nice", "what does the code do?", "2+2"] {
+        let folded = Talk::new().say(prompt).await;
+        assert_eq!(folded.stop_reason(), Some("end_turn"), "{prompt}");
+        assert!(folded.text().starts_with("I do not understand"), "{prompt}: {}", folded.text());
+    }
+    let said = Talk::new().say("count to 999999").await.text();
+    assert!(said.ends_with("9999 10000 … further I do not count."), "{said:.40}");
+    assert_eq!(Talk::new().say("count from 1 to 3").await.text(), "1 2 3");
+    assert_eq!(Talk::new().say("repeat after me: I am here").await.text(), "I am here");
+}
+
+#[tokio::test]
+async fn a_report_is_shown_without_its_frame() {
+    let mut talk = Talk::new();
+    talk.say("delegate: read a.md").await;
+    let framed = "[Subagent hand-back] Not the user. The report follows:\n  It says:\n    a\nagentId: x\n<usage></usage>";
+    assert_eq!(
+        talk.give(framed, false).await.text(),
+        "The sub-agent says:\n\n```\nIt says:\n  a\n```"
+    );
 }
 
 #[tokio::test]

@@ -98,6 +98,9 @@ fn understood(message: ToAgent) -> Input {
     }
 }
 
+/// What is said of a first line that is no handshake, where that is wanted. The words are the CLI's own.
+pub(super) const NOT_HELLO: &str = "Error: --await-initialize requires the initialize control request as the first stdin line, and the first line is a different message.";
+
 const NO_REQUEST: &str = "Error: Missing request on control_request";
 
 fn prompted(mut prompt: Box<Prompt>) -> Input {

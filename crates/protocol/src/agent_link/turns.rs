@@ -1,9 +1,10 @@
 //! Turns: which prompts begin one, which are folded into one, and how one ends.
 
 use crate::lines::{
-    CommandLifecycle, CommandState, Priority, Prompt, TurnResult, User, UserMessage,
+    CommandLifecycle, CommandState, Priority, Prompt, TerminalReason, TurnResult, User, UserMessage,
 };
 use crate::message::Origin;
+use crate::system::SessionState;
 use crate::text::Text;
 use crate::wire::Field;
 
@@ -38,6 +39,9 @@ impl AgentLink {
             return;
         }
         let at_once = prompt.priority.value() == Some(&Priority::Now);
+        if self.turn.is_none() {
+            self.tell_state_as(SessionState::Running);
+        }
         self.tell(&prompt, CommandState::Queued);
         self.prompts.add(prompt);
         if self.turn.is_none() {
@@ -144,13 +148,21 @@ impl AgentLink {
         result = result.queued_turn_count(0_u64).result_index(self.results);
         self.results += 1;
         self.last_failed = result.is_error.is_true();
+        // Nobody could answer: 2.1.325 counts such a prompt as cancelled, but not one that took too many turns.
+        let was_refused = matches!(
+            result.terminal_reason.value(),
+            Some(TerminalReason::ApiError | TerminalReason::BudgetExhausted)
+        );
         let line = self.render(Box::new(result).into());
         self.held.extend(line);
         if !(self.ended && self.holding) {
             self.transmit.extend(self.held.drain(..));
         }
-        let became =
-            if turn.interrupted { CommandState::Cancelled } else { CommandState::Completed };
+        let became = if turn.interrupted || was_refused {
+            CommandState::Cancelled
+        } else {
+            CommandState::Completed
+        };
         for prompt in &turn.start.prompts {
             self.tell(prompt, became.clone());
         }
@@ -165,6 +177,15 @@ impl AgentLink {
         self.holding = hold;
         if !hold && self.is_idle() {
             self.transmit.extend(self.held.drain(..));
+        }
+    }
+
+    /// Whether something works beside the conversation that will speak up by itself: until then the session is not
+    /// idle, though no turn runs.
+    pub fn work_beside(&mut self, works: bool) {
+        let before = std::mem::replace(&mut self.works_beside, works);
+        if before != works {
+            self.tell_state();
         }
     }
 
