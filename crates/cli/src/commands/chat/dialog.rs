@@ -84,7 +84,7 @@ impl Dialog {
                     Some((_, text)) => Reply::Deny(text),
                     None => Reply::Deny(String::new()),
                 };
-                done(reply, always.unwrap_or_default())
+                done(reply, always.unwrap_or_default().join("; "))
             }
             Topic::Plan(_) => {
                 let reply = match picked {
@@ -161,10 +161,12 @@ fn permission(ask: &CanUseTool) -> (Menu, Vec<String>) {
     if let Some(always) = telling::always(ask) {
         let mut choice = Choice::new("Yes, and from now on");
         // Nobody can agree to what is cut off.
-        if always.len() > LONG {
-            head.push(dim(&format!("  from now on would be: {}", visible(&always))));
+        let short = always.join("; ");
+        if short.len() > LONG {
+            head.push(dim("  from now on would be:"));
+            head.extend(always.iter().map(|rule| dim(&format!("    {}", visible(rule)))));
         } else {
-            choice = choice.detail(always);
+            choice = choice.detail(short);
         }
         choices.push(choice);
     }
@@ -269,6 +271,23 @@ mod tests {
         assert_eq!(reply(ask(&careful), "⏎⏎"), Reply::Deny(String::new()));
         let no_rule = format!("{RULE},\"suppress_always_allow_rule\":true");
         assert_eq!(reply(ask(&no_rule), "2x⏎"), Reply::Deny("x".into()));
+    }
+
+    #[test]
+    fn what_would_be_allowed_for_good_is_told_rule_by_rule() {
+        let rules = r#","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash",
+            "ruleContent":"touch a; touch b"}],"behavior":"allow","destination":"localSettings"},
+            {"type":"setMode","mode":"acceptEdits","destination":"session"}]"#;
+        let (_, head) = Dialog::new(ask(rules));
+        let head: Vec<_> = head.iter().map(|line| console::strip_ansi_codes(line)).collect();
+        assert_eq!(
+            head[head.len() - 3..],
+            [
+                "  from now on would be:",
+                "    allow Bash(touch a; touch b) (in the project's local settings)",
+                "    mode acceptEdits (for this session)",
+            ]
+        );
     }
 
     fn questions() -> Topic {
