@@ -64,7 +64,7 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
 fn greeting(args: &Chat, session: &Session, renderer: &render::Renderer) -> String {
     let mut parts = vec![match session.version() {
         Some(version) if Agent::is_embedded(&args.session.agent) => {
-            format!("the embedded agent, as Claude Code {version}")
+            format!("embedded agent (as {version})")
         }
         Some(version) => format!("Claude Code {version}"),
         None => "an agent".to_owned(),

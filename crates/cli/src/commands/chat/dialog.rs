@@ -84,7 +84,9 @@ impl Dialog {
                     Some((_, text)) => Reply::Deny(text),
                     None => Reply::Deny(String::new()),
                 };
-                done(reply, always.unwrap_or_default().join("; "))
+                // What stands above the menu is not told again.
+                let always = always.unwrap_or_default().join("; ");
+                done(reply, if always.len() > LONG { String::new() } else { always })
             }
             Topic::Plan(_) => {
                 let reply = match picked {
@@ -143,7 +145,7 @@ fn done(reply: Reply, always: String) -> Progress {
     let note = match &reply {
         Reply::AllowOnce => format!("  {} allowed once", "✓".green()),
         Reply::AllowAlways => {
-            format!("  {} allowed, and from now on: {}", "✓".green(), visible(&always))
+            format!("  {} allowed, and from now on{}", "✓".green(), because(&always))
         }
         Reply::Deny(why) => format!("  {} not allowed{}", "✗".red(), because(why)),
         Reply::Answers(_) => String::new(),
@@ -278,7 +280,7 @@ mod tests {
         let rules = r#","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash",
             "ruleContent":"touch a; touch b"}],"behavior":"allow","destination":"localSettings"},
             {"type":"setMode","mode":"acceptEdits","destination":"session"}]"#;
-        let (_, head) = Dialog::new(ask(rules));
+        let (mut dialog, head) = Dialog::new(ask(rules));
         let head: Vec<_> = head.iter().map(|line| console::strip_ansi_codes(line)).collect();
         assert_eq!(
             head[head.len() - 3..],
@@ -287,6 +289,15 @@ mod tests {
                 "    allow Bash(touch a; touch b) (in the project's local settings)",
                 "    mode acceptEdits (for this session)",
             ]
+        );
+        let Progress::Done(_, left) = keys(&mut dialog, "2") else { panic!("no end") };
+        assert_eq!(console::strip_ansi_codes(&left[0]), "  ✓ allowed, and from now on");
+        let Progress::Done(_, left) = keys(&mut Dialog::new(ask(RULE)).0, "2") else {
+            panic!("no end")
+        };
+        assert_eq!(
+            console::strip_ansi_codes(&left[0]),
+            "  ✓ allowed, and from now on: allow Bash(ls) (for this session)"
         );
     }
 
