@@ -28,6 +28,11 @@ impl Agent {
         Ok(Self { program, leading })
     }
 
+    /// Whether the embedded agent answers, because none is named and Claude Code is not there.
+    pub(crate) fn is_embedded(command: &[String]) -> bool {
+        command.is_empty() && find::cli(None).is_err()
+    }
+
     /// The same, or the embedded agent if none is named and Claude Code is not there.
     ///
     /// # Errors

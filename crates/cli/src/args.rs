@@ -309,7 +309,8 @@ pub(crate) struct Inspect {
 /// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt,
 /// and what nobody can be asked for is refused.
 ///
-/// Exit codes: 0, or 1 if the agent failed or, without a terminal, a turn did.
+/// Exit codes: 0; 1 if the agent failed or, without a terminal, a turn did; 2 if the command line is
+/// wrong; 5 if there is no agent.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Chat {

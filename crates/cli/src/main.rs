@@ -81,8 +81,23 @@ fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
 }
 
 fn report(error: &anyhow::Error) {
-    anstream::eprintln!("{} {error}", "error:".red().bold());
+    let mut told = error.to_string();
+    anstream::eprintln!("{} {}", "error:".red().bold(), told.trim_end());
     for cause in error.chain().skip(1) {
-        anstream::eprintln!("  {} {cause}", "because:".red());
+        let cause = cause.to_string();
+        // Many errors tell their cause themselves: once is enough.
+        if !told.contains(cause.trim_end()) {
+            anstream::eprintln!("  {} {}", "because:".red(), cause.trim_end());
+            told.push_str(&cause);
+        }
+    }
+    if let Some(duologue::Error::Gone(gone)) = error.downcast_ref()
+        && gone.stderr.trim().is_empty()
+        && gone.reason.is_none()
+    {
+        anstream::eprintln!(
+            "It wrote nothing to stderr. Does it speak stream-json? \
+             `duologue doctor` tells more; add --agent CMD if you named one."
+        );
     }
 }

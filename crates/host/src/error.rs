@@ -112,7 +112,9 @@ pub struct Gone {
 impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the agent is gone")?;
-        if let Some(reason) = &self.reason {
+        // What stderr says is told once.
+        let new = |reason: &&String| !self.stderr.contains(reason.as_str());
+        if let Some(reason) = self.reason.as_ref().filter(new) {
             write!(f, ": {reason}")?;
         }
         match (self.code, self.signal) {
@@ -184,5 +186,23 @@ impl Error {
             self,
             Self::NotFound(_) | Self::Launch(_) | Self::Spawn(_) | Self::Gone(_) | Self::Closed
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_agent_wrote_to_stderr_is_told_once() {
+        let stderr = "warning\nError: no such session\n".to_owned();
+        let reason = Some("Error: no such session".to_owned());
+        let gone = Gone { code: Some(1), stderr, reason, ..Gone::default() };
+        assert_eq!(
+            gone.to_string(),
+            "the agent is gone (exit code 1). The end of its stderr:\nwarning\nError: no such session"
+        );
+        let gone = Gone { stderr: String::new(), ..gone };
+        assert_eq!(gone.to_string(), "the agent is gone: Error: no such session (exit code 1)");
     }
 }

@@ -162,7 +162,9 @@ impl Script {
         let mut asked: Vec<String> = request.tool_results();
         asked.insert(0, request.prompt());
         asked.retain(|text| !text.is_empty());
-        Mismatch { agent, asked: asked.join("\n"), messages: request.message_count(), waiting }
+        let replies = self.replies.len();
+        let asked = asked.join("\n");
+        Mismatch { agent, asked, messages: request.message_count(), waiting, replies }
     }
 }
 
@@ -198,6 +200,8 @@ pub struct Mismatch {
     pub messages: usize,
     /// The replies that are left, for others or for something else.
     pub waiting: Vec<String>,
+    /// How many replies the scenario has.
+    pub replies: usize,
 }
 
 /// Characters of what was asked that a message of an error shows.
@@ -205,14 +209,16 @@ const SHOWN: usize = 200;
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { agent, asked, messages, waiting } = self;
+        let Self { agent, asked, messages, waiting, replies } = self;
         let mut shown: String = asked.chars().take(SHOWN).collect();
         if shown.len() < asked.len() {
             shown.push('…');
         }
         write!(formatter, "the script has no reply left for {agent}.")?;
         write!(formatter, " New in its request: {shown:?} (messages in all: {messages}).")?;
-        if waiting.is_empty() {
+        if *replies == 0 {
+            write!(formatter, " The scenario is empty: a reply begins with [[replies]].")?;
+        } else if waiting.is_empty() {
             write!(formatter, " All replies were given.")?;
         } else {
             write!(formatter, " Left: {}.", waiting.join(", "))?;

@@ -12,10 +12,10 @@ use clap::{Parser, ValueEnum};
 /// conversation goes on.
 ///
 ///   duologue record -o talk.tape -- claude --input-format stream-json ...
-///   duologue record --install bin     then let your program find bin/claude first
+///   duologue record --install bin     then let your program start bin/claude
 ///
-/// Exit codes: the agent's, or its signal. 125 if nothing was started, because the tape cannot be made or
-/// the command line is wrong; 126 if the agent cannot be run, 127 if it is not there.
+/// Exit codes: the agent's, or its signal. 125 if nothing was started, because the tape cannot be
+/// made or the command line is wrong; 126 if the agent cannot be run, 127 if it is not there.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Record {
@@ -56,7 +56,7 @@ pub(crate) struct Record {
 /// be added. The host's own arguments are ignored.
 ///
 ///   duologue replay talk.tape
-///   duologue replay --install bin     then let your program find bin/claude first, with DUOLOGUE_TAPE
+///   duologue replay --install bin     then let your program start bin/claude, with DUOLOGUE_TAPE
 ///   duologue replay --as-host talk.tape -- claude ...
 ///
 /// Exit codes: the agent's; 3 if the other end does something else than on the tape; 2 if the tape

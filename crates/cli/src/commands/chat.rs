@@ -18,6 +18,7 @@ use std::time::Duration;
 use duologue::Session;
 use owo_colors::OwoColorize as _;
 
+use crate::agent::Agent;
 use crate::args::Chat;
 use crate::exit;
 use crate::runtime;
@@ -50,7 +51,7 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
     if !terminal {
         return pipe::hold(session, asks, renderer, args.prompt.clone()).await;
     }
-    anstream::println!("{}", render::dim(&greeting(&session, &renderer)));
+    anstream::println!("{}", render::dim(&greeting(args, &session, &renderer)));
     let colours = anstream::AutoStream::choice(&stdout()) != anstream::ColorChoice::Never;
     let typing = complete::Typing::new(session.handshake().as_ref(), colours);
     let (person, above) = input::Person::listen(typing)?;
@@ -60,8 +61,11 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
 }
 
 /// Who is there.
-fn greeting(session: &Session, renderer: &render::Renderer) -> String {
+fn greeting(args: &Chat, session: &Session, renderer: &render::Renderer) -> String {
     let mut parts = vec![match session.version() {
+        Some(version) if Agent::is_embedded(&args.session.agent) => {
+            format!("embedded agent (as {version})")
+        }
         Some(version) => format!("Claude Code {version}"),
         None => "an agent".to_owned(),
     }];

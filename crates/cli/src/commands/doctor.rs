@@ -22,7 +22,10 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
             if report.is_well() { exit::OK } else { exit::FAILED }
         }
         Err(error) if error.is::<find::NotFound>() => {
-            let (what, how) = not_found(&error.to_string());
+            let (what, mut how) = not_found(&error.to_string());
+            if args.agent.is_empty() {
+                how.push_str(" Until then the embedded agent answers `run` and `chat`.");
+            }
             report.add(Finding::broken("program", what, how));
             report.add(machine::config());
             exit::NO_AGENT

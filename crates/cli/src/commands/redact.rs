@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
     let mut reader = Reader::new(Input::open(&args.tape)?);
     anyhow::ensure!(
         reader.header().with_context(context)?.is_some(),
-        "{} is no tape",
+        "{} is no tape: `duologue record` makes one",
         args.tape.display()
     );
     let mut redactor = redactor(&args.paths);

@@ -65,3 +65,38 @@ fn every_command_has_a_manual_page() {
     assert!(page("duologue-run.1").contains("Exit codes"));
     assert!(page("duologue-model-serve.1").contains("scenario"));
 }
+
+#[test]
+fn an_error_tells_each_cause_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("bad.toml");
+    std::fs::write(&scenario, "[[replies]]\nsayy = \"x\"\n").unwrap();
+    let output = duologue().args(["model", "serve", "--scenario"]).arg(&scenario).output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert_eq!(told.matches("unknown field `sayy`").count(), 1, "{told}");
+
+    let output = duologue().args(["replay", "no-such.tape"]).output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(told.matches("could not read").count(), 1, "{told}");
+    assert!(told.contains("because: No such file"), "{told}");
+}
+
+#[test]
+fn install_without_a_folder_says_how_it_is_used() {
+    for wrong in [&["agent", "--install"][..], &["agent", "--install", "bin", "--lenient"]] {
+        let output = duologue().args(wrong).output().unwrap();
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("duologue agent --install DIR"), "{told}");
+    }
+}
+
+#[test]
+fn an_agent_that_ends_without_a_word_is_told_with_what_to_do() {
+    let output = duologue().args(["run", "--agent", "sh -c true", "hi"]).output().unwrap();
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("the agent is gone (exit code 0)"), "{told}");
+    assert!(told.contains("`duologue doctor` tells more"), "{told}");
+}

@@ -112,3 +112,18 @@ fn without_an_agent_there_is_a_code_of_its_own() {
         "{report}"
     );
 }
+
+#[test]
+fn without_claude_it_says_who_answers_until_then() {
+    let home = tempfile::tempdir().unwrap();
+    let output = super::command::duologue()
+        .arg("doctor")
+        .env("PATH", home.path())
+        .env("HOME", home.path())
+        .current_dir(home.path())
+        .output()
+        .unwrap();
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(5), "{report}");
+    assert!(report.contains("the embedded agent answers `run` and `chat`"), "{report}");
+}

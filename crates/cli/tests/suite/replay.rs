@@ -210,3 +210,15 @@ fn a_pause_that_has_no_end_is_waited_for() {
     let said = child.wait_with_output().unwrap();
     assert!(!text(&said.stderr).contains("panicked"), "{}", text(&said.stderr));
 }
+
+#[test]
+fn a_tape_that_was_cut_off_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let tape = folder.path().join("cut.tape");
+    let whole = std::fs::read(recording("2.1.325/04-bash-allow.tape")).unwrap();
+    let third = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0;
+    std::fs::write(&tape, &whole[..third + 100]).unwrap();
+    let output = duologue().arg("replay").arg(&tape).output().unwrap();
+    let told = text(&output.stderr);
+    assert!(told.contains("line 3 of the tape was cut off"), "{told}");
+}

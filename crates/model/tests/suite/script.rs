@@ -198,3 +198,12 @@ fn every_condition_counts() {
         assert!(ask(&mut script(scenario(fails)), &body).is_err(), "{name}");
     }
 }
+
+#[test]
+fn an_empty_scenario_says_how_to_begin() {
+    let message = ask(&mut script(Scenario::new()), &asks("hello")).unwrap_err();
+    assert!(
+        message.contains("The scenario is empty: a reply begins with [[replies]]."),
+        "{message}"
+    );
+}

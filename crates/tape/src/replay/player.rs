@@ -8,7 +8,7 @@ use std::time::Duration;
 use duologue_protocol::Line;
 
 use crate::entry::{Entry, Event, Exit, Header};
-use crate::error::ReadError;
+use crate::error::{ReadError, Torn};
 use crate::reader::Reader;
 use crate::recorder::Stream;
 use crate::redact::REDACTED;
@@ -198,6 +198,11 @@ impl<R: Read> Player<R> {
     /// If the tape cannot be read.
     pub fn header(&mut self) -> Result<Option<&Header>, ReadError> {
         self.reader.header()
+    }
+
+    /// The last line of the tape, if it was cut off: see [`Reader::torn`]. Known at the end.
+    pub fn torn(&self) -> Option<&Torn> {
+        self.reader.torn()
     }
 
     /// These arguments are the host's. A session that it names is called so, as it was then.

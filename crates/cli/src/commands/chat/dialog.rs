@@ -84,7 +84,9 @@ impl Dialog {
                     Some((_, text)) => Reply::Deny(text),
                     None => Reply::Deny(String::new()),
                 };
-                done(reply, always.unwrap_or_default())
+                // What stands above the menu is not told again.
+                let always = always.unwrap_or_default().join("; ");
+                done(reply, if always.len() > LONG { String::new() } else { always })
             }
             Topic::Plan(_) => {
                 let reply = match picked {
@@ -143,7 +145,7 @@ fn done(reply: Reply, always: String) -> Progress {
     let note = match &reply {
         Reply::AllowOnce => format!("  {} allowed once", "✓".green()),
         Reply::AllowAlways => {
-            format!("  {} allowed, and from now on: {}", "✓".green(), visible(&always))
+            format!("  {} allowed, and from now on{}", "✓".green(), because(&always))
         }
         Reply::Deny(why) => format!("  {} not allowed{}", "✗".red(), because(why)),
         Reply::Answers(_) => String::new(),
@@ -161,10 +163,12 @@ fn permission(ask: &CanUseTool) -> (Menu, Vec<String>) {
     if let Some(always) = telling::always(ask) {
         let mut choice = Choice::new("Yes, and from now on");
         // Nobody can agree to what is cut off.
-        if always.len() > LONG {
-            head.push(dim(&format!("  from now on would be: {}", visible(&always))));
+        let short = always.join("; ");
+        if short.len() > LONG {
+            head.push(dim("  from now on would be:"));
+            head.extend(always.iter().map(|rule| dim(&format!("    {}", visible(rule)))));
         } else {
-            choice = choice.detail(always);
+            choice = choice.detail(short);
         }
         choices.push(choice);
     }
@@ -269,6 +273,32 @@ mod tests {
         assert_eq!(reply(ask(&careful), "⏎⏎"), Reply::Deny(String::new()));
         let no_rule = format!("{RULE},\"suppress_always_allow_rule\":true");
         assert_eq!(reply(ask(&no_rule), "2x⏎"), Reply::Deny("x".into()));
+    }
+
+    #[test]
+    fn what_would_be_allowed_for_good_is_told_rule_by_rule() {
+        let rules = r#","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash",
+            "ruleContent":"touch a; touch b"}],"behavior":"allow","destination":"localSettings"},
+            {"type":"setMode","mode":"acceptEdits","destination":"session"}]"#;
+        let (mut dialog, head) = Dialog::new(ask(rules));
+        let head: Vec<_> = head.iter().map(|line| console::strip_ansi_codes(line)).collect();
+        assert_eq!(
+            head[head.len() - 3..],
+            [
+                "  from now on would be:",
+                "    allow Bash(touch a; touch b) (in the project's local settings)",
+                "    mode acceptEdits (for this session)",
+            ]
+        );
+        let Progress::Done(_, left) = keys(&mut dialog, "2") else { panic!("no end") };
+        assert_eq!(console::strip_ansi_codes(&left[0]), "  ✓ allowed, and from now on");
+        let Progress::Done(_, left) = keys(&mut Dialog::new(ask(RULE)).0, "2") else {
+            panic!("no end")
+        };
+        assert_eq!(
+            console::strip_ansi_codes(&left[0]),
+            "  ✓ allowed, and from now on: allow Bash(ls) (for this session)"
+        );
     }
 
     fn questions() -> Topic {

@@ -396,7 +396,7 @@ impl Renderer {
                 self.work(depth, &what, out);
             }
             Event::Notice(notice) if !text(&notice.text).is_empty() => {
-                self.remark(depth, text(&notice.text), out);
+                self.remark(depth, untagged(text(&notice.text)), out);
             }
             Event::AuthStatus(auth) if auth.error.value().is_some() => {
                 self.remark(depth, text(&auth.error), out);
@@ -422,6 +422,17 @@ pub(super) fn dim(text: &str) -> String {
         .map(|line| if line.is_empty() { String::new() } else { line.dimmed().to_string() })
         .collect();
     lines.join("\n")
+}
+
+/// What a command of the agent printed, without the tag around it, which is for the model.
+fn untagged(text: &str) -> &str {
+    ["local-command-stdout", "local-command-stderr"]
+        .into_iter()
+        .find_map(|tag| {
+            let inner = text.strip_prefix('<')?.strip_prefix(tag)?.strip_prefix('>')?;
+            inner.strip_suffix('>')?.strip_suffix(tag)?.strip_suffix("</")
+        })
+        .unwrap_or(text)
 }
 
 fn text(field: &Field<Text>) -> &str {

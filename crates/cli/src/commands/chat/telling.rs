@@ -22,12 +22,12 @@ pub(super) fn tool_name(name: &str) -> String {
 }
 
 /// What may be allowed for good, in words; `None` if nothing may.
-pub(super) fn always(ask: &CanUseTool) -> Option<String> {
+pub(super) fn always(ask: &CanUseTool) -> Option<Vec<String>> {
     let suggestions = ask.permission_suggestions.items();
     if suggestions.is_empty() || ask.suppress_always_allow_rule.is_true() {
         return None;
     }
-    Some(suggestions.iter().map(update).collect::<Vec<_>>().join("; "))
+    Some(suggestions.iter().map(update).collect())
 }
 
 /// A change of the permissions, in words.
@@ -189,7 +189,7 @@ mod tests {
                 {"type":"addDirectories","directories":["/srv"],"destination":"userSettings"}]}"#,
         );
         assert_eq!(
-            always(&ask).unwrap(),
+            always(&ask).unwrap().join("; "),
             "allow Bash(git *) (in the project's local settings); mode acceptEdits (for this \
              session); work in /srv (in your settings)"
         );

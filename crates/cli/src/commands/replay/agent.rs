@@ -43,7 +43,7 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
     };
     let mut player = Player::new(|| File::open(tape), how).with_context(context)?;
     let header = player.header().with_context(context)?;
-    anyhow::ensure!(header.is_some(), "{} is no tape", tape.display());
+    anyhow::ensure!(header.is_some(), "{} is no tape: `duologue record` makes one", tape.display());
     if let Some(code) = tell_version(header, arguments)? {
         return Ok(code);
     }
@@ -93,6 +93,12 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
             }
             Step::End(end) => {
                 stdout.flush()?;
+                if let Some(torn) = player.torn() {
+                    anstream::eprintln!(
+                        "duologue: line {} of the tape was cut off, and is left out",
+                        torn.line
+                    );
+                }
                 return Ok(follow(end));
             }
             _ => {}

@@ -29,7 +29,7 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
     let (player, mut expected) = (HostPlayer::new(open()?), Reader::new(open()?));
     // What is no tape, or too new, is found out before anything is started.
     let header = expected.header().with_context(context)?;
-    anyhow::ensure!(header.is_some(), "{} is no tape", tape.display());
+    anyhow::ensure!(header.is_some(), "{} is no tape: `duologue record` makes one", tape.display());
 
     let (program, rest) = command.split_first().context("name the agent after --")?;
     let child = Command::new(program)

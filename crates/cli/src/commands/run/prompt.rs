@@ -29,7 +29,10 @@ pub(super) fn read(args: &Run) -> anyhow::Result<String> {
             from(stdin)?
         }
     };
-    anyhow::ensure!(!text.trim().is_empty(), "the prompt is empty");
+    anyhow::ensure!(
+        !text.trim().is_empty(),
+        "the prompt is empty: give it as an argument, with --file, or on stdin"
+    );
     Ok(text)
 }
 

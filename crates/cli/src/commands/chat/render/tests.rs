@@ -146,3 +146,13 @@ fn what_is_asked_is_no_line() {
     // If nobody was asked, something went wrong.
     assert_eq!(shown(&mut renderer(), &[asked, result]), "[  └ AskUserQuestion  error: no]\n");
 }
+
+#[test]
+fn the_tag_around_what_a_command_printed_is_not_shown() {
+    let notice =
+        |text: &str| format!(r#"{{"event":"notice","kind":"local_command","text":"{text}"}}"#);
+    let set = notice("<local-command-stdout>Set model to `opus`</local-command-stdout>");
+    assert_eq!(shown(&mut renderer(), &[&set]), "[· Set model to `opus`]\n");
+    let other = notice("<local-command-stdout>not closed");
+    assert_eq!(shown(&mut renderer(), &[&other]), "[· <local-command-stdout>not closed]\n");
+}
