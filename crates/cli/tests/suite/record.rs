@@ -13,16 +13,20 @@ use tempfile::TempDir;
 
 /// `duologue record -o TAPE -- ARGV`, with pipes.
 pub(crate) fn record(tape: &Path, argv: &[&str]) -> Child {
-    Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+    recorder(tape, argv).spawn().unwrap()
+}
+
+pub(crate) fn recorder(tape: &Path, argv: &[&str]) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+    command
         .args(["record", "--force", "-o"])
         .arg(tape)
         .arg("--")
         .args(argv)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    command
 }
 
 pub(crate) fn events(tape: &Path) -> Vec<Event> {

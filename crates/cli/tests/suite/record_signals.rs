@@ -1,38 +1,42 @@
 //! Signals that are no part of the conversation, and `duologue record`.
 
 use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use duologue_tape::Event;
+use duologue_testkit::leak::wait_until;
 use tempfile::TempDir;
 
-use super::record::{await_end, events, record};
+use super::record::{await_end, events, recorder};
 
 fn send(signal: &str, pid: &str) {
     assert!(Command::new("kill").args(["-s", signal, pid]).status().unwrap().success());
 }
 
 /// The state of a process: `T` if it is stopped.
+#[cfg(target_os = "linux")]
 fn state(pid: &str) -> String {
-    let state = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
-    String::from_utf8(state.stdout).unwrap()
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // The name before it may hold anything.
+    stat.rsplit_once(") ").unwrap().1.to_owned()
 }
 
+#[cfg(target_os = "linux")]
 fn await_state(pid: &str, wanted: char) {
-    let start = std::time::Instant::now();
-    while !state(pid).starts_with(wanted) {
-        assert!(start.elapsed().as_secs() < 30, "{pid} is {}, not {wanted}", state(pid));
-        std::thread::yield_now();
-    }
+    let reached = wait_until(|| state(pid).starts_with(wanted));
+    assert!(reached, "{pid} is {}, not {wanted}", state(pid));
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let script =
         "trap 'echo WINCH' WINCH; echo $$; until [ \"$line\" = end ]; do read -r line; done";
-    let mut child = record(&tape, &["sh", "-c", script]);
+    // As a shell starts its jobs: nobody stops who has no group with a parent outside.
+    let mut child = recorder(&tape, &["sh", "-c", script]).process_group(0).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut line = || {
