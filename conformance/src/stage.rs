@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use duologue::protocol::SessionId;
 use duologue::{Session, SessionBuilder};
 use duologue_model::{Scenario, Server};
 use duologue_tape::{Header, Recorder};
@@ -113,6 +114,17 @@ impl Stage {
     /// Whether the case has left a file of this name.
     pub(crate) fn wrote(&self, name: &str) -> bool {
         self.work().join(name).exists()
+    }
+
+    /// Whether this was said in what the agent keeps of a conversation.
+    pub(crate) fn keeps(&self, id: &SessionId, said: &str) -> bool {
+        let Ok(projects) = std::fs::read_dir(self.dir.path().join("config/projects")) else {
+            return false;
+        };
+        projects.flatten().any(|project| {
+            let kept = project.path().join(format!("{}.jsonl", id.as_str()));
+            std::fs::read_to_string(kept).is_ok_and(|kept| kept.contains(said))
+        })
     }
 
     /// The processes that still run here.

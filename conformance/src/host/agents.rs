@@ -12,8 +12,11 @@ use crate::case::{Trouble, Verdict, holds, same};
 use crate::stage::Stage;
 
 /// The tool that starts a sub-agent has had two names.
+fn starter(stage: &Stage) -> &'static str {
+    if stage.since("2.1.100") { "Agent" } else { "Task" }
+}
+
 fn delegate(stage: &Stage, prompt: &str, more: Value) -> Block {
-    let name = if stage.since("2.1.100") { "Agent" } else { "Task" };
     let mut input = json!({
         "description": "Do it", "prompt": prompt, "subagent_type": "general-purpose",
         "run_in_background": false,
@@ -21,7 +24,7 @@ fn delegate(stage: &Stage, prompt: &str, more: Value) -> Block {
     if let (Some(input), Some(more)) = (input.as_object_mut(), more.as_object()) {
         input.extend(more.clone());
     }
-    Block::tool(name, input)
+    Block::tool(starter(stage), input)
 }
 
 fn with_helper(scenario: Scenario, name: &str) -> Scenario {
@@ -94,11 +97,13 @@ pub(super) async fn their_permissions(stage: &Stage) -> Verdict {
 
 /// A helper with a helper: where the call says nothing, it waits for it.
 pub(super) async fn nested(stage: &Stage) -> Verdict {
-    stage.needs("2.1.325", "tried with 2.1.325 alone: what older versions do is not known")?;
-    let inner = json!({ "description": "Do it", "prompt": "you are the ben" });
+    stage.needs("2.1.197", "a sub-agent cannot start another")?;
+    let inner = json!({
+        "description": "Do it", "prompt": "you are the ben", "subagent_type": "general-purpose",
+    });
     let replies = [
         Reply::new().say(delegate(stage, "you are the aide", json!({}))),
-        Reply::new().say(Block::tool("Agent", inner)).agent("aide"),
+        Reply::new().say(Block::tool(starter(stage), inner)).agent("aide"),
         touch("seen").agent("ben"),
         Reply::text("Ben is done.").agent("ben"),
         Reply::text("Ben said so.").agent("aide").when(When::tool_result("Ben is done.")),
@@ -110,8 +115,10 @@ pub(super) async fn nested(stage: &Stage) -> Verdict {
     let (events, outcome) = ask(&session, "Delegate").await?;
     same!(outcome.text(), "The helpers are done.", "the text");
     holds!(stage.wrote("seen"), "the inner helper did nothing");
+    close(session).await?;
+    stage.needs("2.1.325", "what becomes of a sub-agent's sub-agent is not told")?;
     same!(count(&events, "agent_finished"), 2, "agents finished");
-    close(session).await
+    Ok(())
 }
 
 /// Reads until a turn that nobody asked for has ended.
@@ -138,7 +145,7 @@ pub(super) async fn background_agent(stage: &Stage) -> Verdict {
 
 /// Where the call says nothing, the main agent does not wait.
 pub(super) async fn by_default(stage: &Stage) -> Verdict {
-    stage.needs("2.1.325", "tried with 2.1.325 alone: what older versions do is not known")?;
+    stage.needs("2.1.325", "where the call says nothing, no turn of its own follows")?;
     comes_back(
         stage,
         Block::tool("Agent", json!({ "description": "Do it", "prompt": "you are the aide" })),
