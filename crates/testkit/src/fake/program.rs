@@ -47,10 +47,10 @@ fn up_to_date() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.parent()?.with_file_name("fake-agent");
     let built = program.metadata().ok()?.modified().ok()?;
     let made_of = std::fs::read_to_string(program.with_extension("d")).ok()?;
-    let sources = made_of.split_once(": ")?.1.split_whitespace();
+    let mut sources = made_of.split_once(": ")?.1.split_whitespace();
     let is_older = |source: &str| {
         let changed = std::fs::metadata(source).and_then(|source| source.modified());
         changed.is_ok_and(|changed| changed <= built)
     };
-    sources.into_iter().all(is_older).then_some(program)
+    sources.all(is_older).then_some(program)
 }

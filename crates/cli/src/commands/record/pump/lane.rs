@@ -12,8 +12,8 @@ pub(super) enum Copied {
     Left,
 }
 
-/// On Linux, what waits in a pipe can be looked at and then handed to the next pipe as it is. So much is
-/// not written that way a second time, and the tape costs the conversation nothing.
+/// On Linux, what waits in a pipe can be looked at and then handed to the next pipe as it is: it is copied
+/// once, for the tape, and not a second time for whoever reads.
 #[cfg(target_os = "linux")]
 pub(super) struct Lane {
     /// What is looked at goes through here. Made when it is needed; none if it cannot be.
