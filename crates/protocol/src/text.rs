@@ -14,7 +14,16 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Short(Arc<str>),
-    Long(Arc<String>),
+    Long(Arc<Long>),
+}
+
+/// A text as it grew. Rare kinds of texts are here too, so that there are few kinds of pointers to
+/// count: every record has code for each.
+#[derive(Debug)]
+pub(crate) struct Long {
+    text: String,
+    /// What stood between the quotes, if no `str` can hold that: the text is its nearest valid reading.
+    escaped: Option<String>,
 }
 
 /// Above this length a grown buffer is taken over instead of copied.
@@ -24,7 +33,7 @@ impl Source {
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Short(text) => text,
-            Self::Long(text) => text,
+            Self::Long(long) => &long.text,
         }
     }
 }
@@ -37,7 +46,11 @@ impl From<&str> for Source {
 
 impl From<String> for Source {
     fn from(text: String) -> Self {
-        if text.len() < LONG { Self::Short(text.into()) } else { Self::Long(Arc::new(text)) }
+        if text.len() < LONG {
+            Self::Short(text.into())
+        } else {
+            Self::Long(Arc::new(Long { text, escaped: None }))
+        }
     }
 }
 
@@ -57,20 +70,25 @@ impl From<String> for Source {
 /// assert_eq!(text, "hello");
 /// assert!(text.starts_with('h'));
 /// ```
-#[derive(Clone)]
 pub struct Text(Repr);
+
+impl Clone for Text {
+    // It is in every record: as a call it makes the program a good deal smaller.
+    #[inline(never)]
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
 
 #[derive(Clone)]
 enum Repr {
-    Slice { source: Source, start: u32, end: u32 },
+    /// Where no range fits it is the whole of its source.
+    Slice {
+        source: Source,
+        start: u32,
+        end: u32,
+    },
     Static(&'static str),
-    Surrogates(Arc<Surrogates>),
-}
-
-/// A text that no `str` can hold: what stood between the quotes, and the nearest valid reading.
-struct Surrogates {
-    escaped: String,
-    lossy: String,
 }
 
 impl Text {
@@ -88,33 +106,39 @@ impl Text {
     }
 
     pub(crate) fn with_lone_surrogates(escaped: &str, lossy: String) -> Self {
-        Self(Repr::Surrogates(Arc::new(Surrogates { escaped: escaped.to_owned(), lossy })))
+        Self::whole(Long { text: lossy, escaped: Some(escaped.to_owned()) })
+    }
+
+    fn whole(long: Long) -> Self {
+        Self(Repr::Slice { source: Source::Long(Arc::new(long)), start: 1, end: 0 })
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Repr::Slice { source, start, end } => {
-                source.as_str().get(*start as usize..*end as usize).unwrap_or_default()
+                let whole = source.as_str();
+                whole.get(*start as usize..*end as usize).unwrap_or(whole)
             }
             Repr::Static(text) => text,
-            Repr::Surrogates(both) => &both.lossy,
         }
     }
 
     /// The line this is a slice of, and where.
     pub(crate) fn shared(&self) -> Option<(&Source, usize, usize)> {
         match &self.0 {
-            Repr::Slice { source, start, end } => Some((source, *start as usize, *end as usize)),
-            Repr::Static(_) | Repr::Surrogates(_) => None,
+            Repr::Slice { source, start, end } if start <= end => {
+                Some((source, *start as usize, *end as usize))
+            }
+            Repr::Slice { .. } | Repr::Static(_) => None,
         }
     }
 
     /// What stood between the quotes, when it holds escapes that are no Unicode text.
     pub(crate) fn lone_surrogates(&self) -> Option<&str> {
         match &self.0 {
-            Repr::Surrogates(both) => Some(&both.escaped),
-            Repr::Slice { .. } | Repr::Static(_) => None,
+            Repr::Slice { source: Source::Long(long), .. } => long.escaped.as_deref(),
+            _ => None,
         }
     }
 
@@ -127,8 +151,8 @@ impl Text {
     #[must_use]
     pub fn detach(&self) -> Self {
         match &self.0 {
-            Repr::Slice { .. } => Self::from(self.as_str()),
-            Repr::Static(_) | Repr::Surrogates(_) => self.clone(),
+            Repr::Slice { start, end, .. } if start <= end => Self::from(self.as_str()),
+            _ => self.clone(),
         }
     }
 }
@@ -148,10 +172,7 @@ impl From<&str> for Text {
 impl From<String> for Text {
     fn from(text: String) -> Self {
         let Ok(end) = u32::try_from(text.len()) else {
-            return Self(Repr::Surrogates(Arc::new(Surrogates {
-                escaped: crate::json::escaped(&text),
-                lossy: text,
-            })));
+            return Self::whole(Long { text, escaped: None });
         };
         Self(Repr::Slice { source: Source::from(text), start: 0, end })
     }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn event(number: usize) -> Event {
-        Event::TextDelta(TextDelta::new().text(format!("{number} \u{2028} \"x\"")))
+        TextDelta::new().text(format!("{number} \u{2028} \"x\"")).into()
     }
 
     #[test]

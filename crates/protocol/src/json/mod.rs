@@ -19,4 +19,3 @@ pub(crate) use parser::Kind;
 pub use parser::Parser;
 pub use raw::{RawJson, RawObject};
 pub use writer::Writer;
-pub(crate) use writer::escaped;

@@ -6,7 +6,7 @@ use super::fault::{Fault, FaultKind};
 use super::number::Number;
 use super::object::Key;
 use super::raw::RawJson;
-use super::scan::{plain_run, unescape};
+use super::scan::{SHORT, long_run, short_run, unescape};
 use crate::text::{Source, Text};
 
 /// How deep a value may nest before it is refused.
@@ -262,8 +262,13 @@ impl<'l> Parser<'l> {
         let start = self.at;
         let mut escapes = false;
         loop {
+            if self.at - start >= SHORT {
+                let (run, escaped) = long_run(self.rest());
+                self.at += run;
+                escapes |= escaped;
+            }
             let rest = self.rest();
-            let run = plain_run(rest);
+            let run = short_run(rest);
             self.at += run;
             match rest.get(run) {
                 Some(b'"') => {
@@ -280,6 +285,7 @@ impl<'l> Parser<'l> {
                         _ => self.skip_long_escape()?,
                     }
                 }
+                Some(0x20..) => {}
                 Some(_) => return Err(self.fault(FaultKind::Syntax("no control character"))),
                 None => return Err(self.fault(FaultKind::Truncated)),
             }

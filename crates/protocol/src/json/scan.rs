@@ -1,20 +1,97 @@
 //! Finding the end of things, quickly.
 
-/// The length of the run at the start of `bytes` that needs no care inside a JSON string: no quote,
-/// no backslash, no control character.
+use wide::u8x16;
+
+/// How far [`short_run`] looks at most: a uuid has 36 bytes.
+pub(crate) const SHORT: usize = 40;
+
+/// How many of the first [`SHORT`] bytes need no care inside a JSON string: no quote, no backslash, no
+/// control character.
 #[inline]
-pub(crate) fn plain_run(bytes: &[u8]) -> usize {
+pub(crate) fn short_run(bytes: &[u8]) -> usize {
     // Eight bytes at a time in one register. Most strings are short, so that wider blocks would
     // cost more to set up and to search than they save.
-    let (words, rest) = bytes.as_chunks::<8>();
+    let (words, rest) = bytes.get(..SHORT).unwrap_or(bytes).as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
         let special = specials(u64::from_le_bytes(*word));
         if special != 0 {
             return index * 8 + (special.trailing_zeros() / 8) as usize;
         }
     }
-    let start = bytes.len() - rest.len();
-    start + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+    words.len() * 8 + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+}
+
+/// How many bytes of a long JSON string need no care, and whether there are escapes among them. They
+/// may be the most usual ones. It looks at whole blocks only.
+///
+/// A run of plain text is short where lines end in `\n`: a branch for each would be guessed wrong.
+pub(crate) fn long_run(bytes: &[u8]) -> (usize, bool) {
+    let mut at = 0;
+    let mut escapes = false;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<64>) {
+        let block = Block::new(block);
+        let (quotes, backslashes) = (block.equal(b'"'), block.equal(b'\\'));
+        let mut care = block.below(0x20);
+        let mut length = 64;
+        if backslashes == 0 {
+            care |= quotes;
+        } else {
+            let escaped = escaped(backslashes);
+            let usual = quotes | backslashes | block.equal(b'n') | block.equal(b't');
+            care |= (quotes & !escaped) | (escaped & !usual);
+            // What the last byte escapes is in the next block, which starts with that byte then.
+            length -= ((backslashes & !escaped) >> 63) as usize;
+            // Care begins with the backslash.
+            care |= (care & escaped) >> 1;
+        }
+        if care != 0 {
+            let before = (1 << care.trailing_zeros()) - 1;
+            escapes |= backslashes & before != 0;
+            return (at + care.trailing_zeros() as usize, escapes);
+        }
+        escapes |= backslashes << (64 - length) != 0;
+        at += length;
+    }
+    (at, escapes)
+}
+
+/// Of 64 bytes, those that a backslash escapes, by the places of the backslashes. The first byte is not.
+const fn escaped(backslashes: u64) -> u64 {
+    const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+    // In a row of backslashes every other one is escaped. A subtraction runs along the row: what it
+    // leaves differs from the pattern of odd places in the escapes and in the byte that ends the row.
+    let after = backslashes << 1;
+    ((after | ODD).wrapping_sub(backslashes) ^ ODD) ^ backslashes
+}
+
+/// 64 bytes, to be looked at together: an answer has a bit for each.
+struct Block([u8x16; 4]);
+
+impl Block {
+    #[inline]
+    fn new(bytes: &[u8; 64]) -> Self {
+        let (quarters, _) = bytes.as_chunks::<16>();
+        let mut block = [u8x16::default(); 4];
+        for (quarter, bytes) in block.iter_mut().zip(quarters) {
+            *quarter = u8x16::from(*bytes);
+        }
+        Self(block)
+    }
+
+    #[inline]
+    fn bits(&self, test: impl Fn(u8x16) -> u8x16) -> u64 {
+        self.0.iter().rev().fold(0, |bits, part| bits << 16 | u64::from(test(*part).to_bitmask()))
+    }
+
+    #[inline]
+    fn equal(&self, byte: u8) -> u64 {
+        self.bits(|part| part.simd_eq(u8x16::splat(byte)))
+    }
+
+    #[inline]
+    fn below(&self, byte: u8) -> u64 {
+        self.bits(|part| part.simd_lt(u8x16::splat(byte)))
+    }
 }
 
 /// Marks special bytes by their top bits. The lowest mark is right; above it there may be false
@@ -121,7 +198,7 @@ fn hex4(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_special, plain_run, without_lone_surrogates};
+    use super::{SHORT, is_special, long_run, short_run, without_lone_surrogates};
 
     #[test]
     fn only_lone_surrogates_are_replaced() {
@@ -139,16 +216,50 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_at_the_first_special_byte_wherever_it_stands() {
+    fn a_short_run_ends_at_the_first_special_byte_wherever_it_stands() {
         for filler in [b'a', 0x7f, 0x80, 0xa2, 0xdc, 0xff, b'!', b'#', b'[', b']', b' '] {
-            for at in 0..40 {
+            for at in 0..SHORT {
                 for byte in 0..=u8::MAX {
-                    let mut bytes = [filler; 40];
+                    let mut bytes = [filler; SHORT];
                     bytes[at] = byte;
                     let end = if is_special(byte) { at } else { bytes.len() };
-                    assert_eq!(plain_run(&bytes), end, "{byte} at {at} among {filler}");
+                    assert_eq!(short_run(&bytes), end, "{byte} at {at} among {filler}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_long_run_is_what_one_byte_after_the_other_says() {
+        let mut random = 1_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) as usize
+        };
+        for round in 0..200_000 {
+            // Backslashes from rare to everywhere, the end from near to far.
+            let plain = 1 << (round % 8);
+            let bytes: Vec<u8> = (0..next() % 300)
+                .map(|_| match next() % (plain + 12) {
+                    0..4 => b'\\',
+                    at @ 4..12 => [b'n', b't', b'"', b'u', b'\\', b'n', 0x1f, b'n'][at - 4],
+                    at => [b'a', b' ', 0x20, 0x7f, 0x80, 0xff][at % 6],
+                })
+                .collect();
+            let (mut end, mut starts) = (0, vec![0]);
+            while let Some(byte) = bytes.get(end) {
+                end += match (byte, bytes.get(end + 1)) {
+                    (b'\\', Some(b'n' | b't' | b'"' | b'\\')) => 2,
+                    (b'"' | b'\\' | 0..0x20, _) => break,
+                    _ => 1,
+                };
+                starts.push(end);
+            }
+            let (run, escapes) = long_run(&bytes);
+            let text = bytes.escape_ascii();
+            assert!(run == end || (run < end && bytes.len() - run < 64), "{run} of {end}: {text}");
+            assert!(starts.contains(&run), "{run} is inside of an escape: {text}");
+            assert_eq!(escapes, bytes[..run].contains(&b'\\'), "{text}");
         }
     }
 }

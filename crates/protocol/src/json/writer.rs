@@ -119,13 +119,6 @@ impl Writer {
     }
 }
 
-/// What stands between the quotes for this text.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
-    escape_into(&mut out, text);
-    out
-}
-
 /// Beyond what JSON asks for, this escapes what breaks careless readers: line separators that some
 /// languages split on, and the byte order mark. The newest CLI does the same.
 fn escape_into(out: &mut String, text: &str) {

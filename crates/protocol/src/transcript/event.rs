@@ -10,15 +10,22 @@ macro_rules! event_union {
     (
         $(#[doc = $doc:literal])*
         Event {
-            $($(#[doc = $row_doc:literal])* $tag:literal => $variant:ident($ty:ty),)*
+            $($(#[doc = $row_doc:literal])* $tag:literal => $variant:ident($ty:ident),)*
         }
     ) => {
         union! {
             $(#[doc = $doc])*
             Event by "event" {
-                $($(#[doc = $row_doc])* $tag => $variant($ty),)*
+                $($(#[doc = $row_doc])* $tag => $variant(Box<$ty>),)*
             }
         }
+
+        // Boxed, as an event changes hands often; nobody has to see the box.
+        $(impl From<$ty> for Event {
+            fn from(event: $ty) -> Self {
+                Self::$variant(Box::new(event))
+            }
+        })*
 
         impl Event {
             /// The turn it belongs to, counted from 1.
@@ -64,115 +71,115 @@ event_union! {
         /// Finished thinking.
         "thinking" => Thinking(ThinkingFinished),
         /// The model begins to call a tool. Only where the wire streams.
-        "tool_call_started" => ToolCallStarted(Box<ToolCallStarted>),
+        "tool_call_started" => ToolCallStarted(ToolCallStarted),
         /// More of a tool's input, as JSON text. The finished call follows.
-        "tool_input_delta" => ToolInputDelta(Box<ToolInputDelta>),
+        "tool_input_delta" => ToolInputDelta(ToolInputDelta),
         /// A tool call is ready.
-        "tool_call" => ToolCall(Box<ToolCall>),
+        "tool_call" => ToolCall(ToolCall),
         /// A tool gave something back.
-        "tool_result" => ToolResult(Box<ToolResult>),
+        "tool_result" => ToolResult(ToolResult),
         /// Another block of the model's answer: a server tool, redacted thinking, something new.
-        "block" => Block(Box<OtherBlock>),
+        "block" => Block(OtherBlock),
         /// A block that was streamed will not be finished.
-        "block_abandoned" => BlockAbandoned(Box<BlockAbandoned>),
+        "block_abandoned" => BlockAbandoned(BlockAbandoned),
         /// The agent has introduced itself.
-        "run_started" => RunStarted(Box<RunStarted>),
+        "run_started" => RunStarted(RunStarted),
         /// The stream has ended.
-        "run_ended" => RunEnded(Box<RunEnded>),
+        "run_ended" => RunEnded(RunEnded),
         /// A turn begins.
-        "turn_started" => TurnStarted(Box<TurnStarted>),
+        "turn_started" => TurnStarted(TurnStarted),
         /// A turn has ended.
-        "turn_finished" => TurnFinished(Box<TurnFinished>),
+        "turn_finished" => TurnFinished(TurnFinished),
         /// A prompt waits.
-        "prompt_queued" => PromptQueued(Box<PromptQueued>),
+        "prompt_queued" => PromptQueued(PromptQueued),
         /// A prompt was taken.
-        "prompt_accepted" => PromptAccepted(Box<PromptAccepted>),
+        "prompt_accepted" => PromptAccepted(PromptAccepted),
         /// A prompt was taken together with others, or into a turn that was running.
-        "prompt_merged" => PromptMerged(Box<PromptMerged>),
+        "prompt_merged" => PromptMerged(PromptMerged),
         /// A prompt was taken back or thrown away.
-        "prompt_cancelled" => PromptCancelled(Box<PromptCancelled>),
+        "prompt_cancelled" => PromptCancelled(PromptCancelled),
         /// May this tool be called?
-        "permission_asked" => PermissionAsked(Box<PermissionAsked>),
+        "permission_asked" => PermissionAsked(PermissionAsked),
         /// The host has decided.
-        "permission_resolved" => PermissionResolved(Box<PermissionResolved>),
+        "permission_resolved" => PermissionResolved(PermissionResolved),
         /// The agent no longer asks.
-        "permission_withdrawn" => PermissionWithdrawn(Box<PermissionWithdrawn>),
+        "permission_withdrawn" => PermissionWithdrawn(PermissionWithdrawn),
         /// A tool call was not allowed, and nobody was asked.
-        "permission_denied" => PermissionDenied(Box<PermissionDenied>),
+        "permission_denied" => PermissionDenied(PermissionDenied),
         /// The person is asked something.
-        "question_asked" => QuestionAsked(Box<QuestionAsked>),
+        "question_asked" => QuestionAsked(QuestionAsked),
         /// The person has answered.
-        "question_answered" => QuestionAnswered(Box<QuestionAnswered>),
+        "question_answered" => QuestionAnswered(QuestionAnswered),
         /// The person has not answered.
-        "question_skipped" => QuestionSkipped(Box<QuestionSkipped>),
+        "question_skipped" => QuestionSkipped(QuestionSkipped),
         /// A plan is to be approved.
-        "plan_proposed" => PlanProposed(Box<PlanProposed>),
+        "plan_proposed" => PlanProposed(PlanProposed),
         /// The plan was approved.
-        "plan_approved" => PlanApproved(Box<PlanApproved>),
+        "plan_approved" => PlanApproved(PlanApproved),
         /// The plan was sent back, with what is missing.
-        "plan_sent_back" => PlanSentBack(Box<PlanSentBack>),
+        "plan_sent_back" => PlanSentBack(PlanSentBack),
         /// The plan was rejected.
-        "plan_rejected" => PlanRejected(Box<PlanRejected>),
+        "plan_rejected" => PlanRejected(PlanRejected),
         /// A hook of the host is called.
-        "hook_called" => HookCalled(Box<HookCalled>),
+        "hook_called" => HookCalled(HookCalled),
         /// A hook of the host has answered.
-        "hook_answered" => HookAnswered(Box<HookAnswered>),
+        "hook_answered" => HookAnswered(HookAnswered),
         /// A command hook has run.
-        "hook_ran" => HookRan(Box<HookRan>),
+        "hook_ran" => HookRan(HookRan),
         /// A message for an MCP server in the host.
-        "mcp_call" => McpCall(Box<McpCall>),
+        "mcp_call" => McpCall(McpCall),
         /// The MCP server has answered.
-        "mcp_answered" => McpAnswered(Box<McpAnswered>),
+        "mcp_answered" => McpAnswered(McpAnswered),
         /// A sub-agent begins.
-        "agent_started" => AgentStarted(Box<AgentStarted>),
+        "agent_started" => AgentStarted(AgentStarted),
         /// A sub-agent is getting on.
-        "agent_progress" => AgentProgress(Box<AgentProgress>),
+        "agent_progress" => AgentProgress(AgentProgress),
         /// A sub-agent has ended.
-        "agent_finished" => AgentFinished(Box<AgentFinished>),
+        "agent_finished" => AgentFinished(AgentFinished),
         /// A task in the background begins.
-        "task_started" => TaskStarted(Box<TaskStarted>),
+        "task_started" => TaskStarted(TaskStarted),
         /// A task in the background changed.
-        "task_updated" => TaskUpdated(Box<TaskUpdated>),
+        "task_updated" => TaskUpdated(TaskUpdated),
         /// A task in the background has ended.
-        "task_finished" => TaskFinished(Box<TaskFinished>),
+        "task_finished" => TaskFinished(TaskFinished),
         /// The host asks the agent for something.
-        "control_request" => ControlRequested(Box<ControlRequested>),
+        "control_request" => ControlRequested(ControlRequested),
         /// The agent has answered.
-        "control_response" => ControlAnswered(Box<ControlAnswered>),
+        "control_response" => ControlAnswered(ControlAnswered),
         /// What the agent is busy with.
-        "status" => Status(Box<StatusChanged>),
+        "status" => Status(StatusChanged),
         /// The permission mode changed.
-        "mode_changed" => ModeChanged(Box<ModeChanged>),
+        "mode_changed" => ModeChanged(ModeChanged),
         /// The context was compacted.
-        "compacted" => Compacted(Box<Compacted>),
+        "compacted" => Compacted(Compacted),
         /// A request to the API is being tried again.
-        "api_retry" => ApiRetry(Box<ApiRetried>),
+        "api_retry" => ApiRetry(ApiRetried),
         /// Another model answers.
-        "model_fallback" => ModelFallback(Box<ModelFellBack>),
+        "model_fallback" => ModelFallback(ModelFellBack),
         /// How much of a rate limit is left.
-        "rate_limit" => RateLimit(Box<RateLimited>),
+        "rate_limit" => RateLimit(RateLimited),
         /// How logging in goes.
-        "auth_status" => AuthStatus(Box<AuthStatusChanged>),
+        "auth_status" => AuthStatus(AuthStatusChanged),
         /// An error line.
-        "error" => Error(Box<ErrorReported>),
+        "error" => Error(ErrorReported),
         /// Something the person should know.
-        "notice" => Notice(Box<Notice>),
+        "notice" => Notice(Notice),
         /// Something was put into the conversation that nobody typed.
-        "context" => Context(Box<ContextInjected>),
+        "context" => Context(ContextInjected),
         /// The turn was interrupted: the marker stands there.
-        "interrupted" => Interrupted(Box<InterruptMarked>),
+        "interrupted" => Interrupted(InterruptMarked),
         /// The conversation starts anew.
-        "conversation_reset" => ConversationReset(Box<ConversationWasReset>),
+        "conversation_reset" => ConversationReset(ConversationWasReset),
         /// From now on the lines have another session id.
-        "session_changed" => SessionChanged(Box<SessionChanged>),
+        "session_changed" => SessionChanged(SessionChanged),
         /// A line of a type or subtype that this version does not know.
-        "unknown_line" => UnknownLine(Box<UnknownLine>),
+        "unknown_line" => UnknownLine(UnknownLine),
         /// A line that is malformed.
-        "malformed_line" => MalformedLine(Box<MalformedLine>),
+        "malformed_line" => MalformedLine(MalformedLine),
         /// Something was done to the agent's process. Not on the wire: a tape tells.
-        "process" => Process(Box<ProcessNoted>),
+        "process" => Process(ProcessNoted),
         /// The agent wrote a line to stderr. Not on the wire: a tape tells.
-        "stderr" => Stderr(Box<StderrWritten>),
+        "stderr" => Stderr(StderrWritten),
     }
 }
 
@@ -187,73 +194,4 @@ impl Event {
                 | Self::ToolCallStarted(_)
         )
     }
-}
-
-/// Boxed events become events without the box being seen.
-macro_rules! boxed {
-    ($($name:ident => $variant:ident),* $(,)?) => {$(
-        impl From<$name> for Event {
-            fn from(event: $name) -> Self {
-                Self::$variant(Box::new(event))
-            }
-        }
-    )*};
-}
-
-boxed! {
-    ToolCallStarted => ToolCallStarted,
-    ToolInputDelta => ToolInputDelta,
-    ToolCall => ToolCall,
-    ToolResult => ToolResult,
-    OtherBlock => Block,
-    BlockAbandoned => BlockAbandoned,
-    RunStarted => RunStarted,
-    RunEnded => RunEnded,
-    TurnStarted => TurnStarted,
-    TurnFinished => TurnFinished,
-    PromptQueued => PromptQueued,
-    PromptAccepted => PromptAccepted,
-    PromptMerged => PromptMerged,
-    PromptCancelled => PromptCancelled,
-    PermissionAsked => PermissionAsked,
-    PermissionResolved => PermissionResolved,
-    PermissionWithdrawn => PermissionWithdrawn,
-    PermissionDenied => PermissionDenied,
-    QuestionAsked => QuestionAsked,
-    QuestionAnswered => QuestionAnswered,
-    QuestionSkipped => QuestionSkipped,
-    PlanProposed => PlanProposed,
-    PlanApproved => PlanApproved,
-    PlanSentBack => PlanSentBack,
-    PlanRejected => PlanRejected,
-    HookCalled => HookCalled,
-    HookAnswered => HookAnswered,
-    HookRan => HookRan,
-    McpCall => McpCall,
-    McpAnswered => McpAnswered,
-    AgentStarted => AgentStarted,
-    AgentProgress => AgentProgress,
-    AgentFinished => AgentFinished,
-    TaskStarted => TaskStarted,
-    TaskUpdated => TaskUpdated,
-    TaskFinished => TaskFinished,
-    ControlRequested => ControlRequested,
-    ControlAnswered => ControlAnswered,
-    StatusChanged => Status,
-    ModeChanged => ModeChanged,
-    Compacted => Compacted,
-    ApiRetried => ApiRetry,
-    ModelFellBack => ModelFallback,
-    RateLimited => RateLimit,
-    AuthStatusChanged => AuthStatus,
-    ErrorReported => Error,
-    Notice => Notice,
-    ContextInjected => Context,
-    InterruptMarked => Interrupted,
-    ConversationWasReset => ConversationReset,
-    SessionChanged => SessionChanged,
-    UnknownLine => UnknownLine,
-    MalformedLine => MalformedLine,
-    ProcessNoted => Process,
-    StderrWritten => Stderr,
 }

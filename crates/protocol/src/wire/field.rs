@@ -153,6 +153,8 @@ impl<T: Wire> Field<T> {
         }
     }
 
+    // A call: records have many fields of few types, and their code is a good part of a program.
+    #[inline(never)]
     pub(crate) fn encode(&self, out: &mut Writer, name: &str) {
         match self {
             Self::Absent => {}

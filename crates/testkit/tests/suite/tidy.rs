@@ -13,13 +13,16 @@ const MAX_LINES: usize = 500;
 
 /// All that `protocol` may stand on, itself included: no runtime, no clock, no files.
 const PURE: &[&str] = &[
+    "bytemuck",
     "duologue-protocol",
     "itoa",
     "memchr",
+    "safe_arch",
     "serde",
     "serde_core",
     "serde_json",
     "simdutf8",
+    "wide",
     "zmij",
 ];
 
