@@ -71,6 +71,8 @@ mod wire;
 
 pub use frame::{DEFAULT_MAX_LINE, Found, Frame, LineDecoder, TooLong};
 pub use id::{AgentId, CallbackId, MessageId, RequestId, SessionId, TaskId, ToolUseId, Uuid};
+#[doc(hidden)]
+pub use json::Block;
 pub use json::{Fault, FaultKind, Number, Parser, RawJson, RawObject, Writer};
 pub use line::{Decoded, Direction, Head, Line, Position};
 pub use text::Text;

@@ -1,5 +1,7 @@
-//! JSON strings, written and read eight bytes at a time: lines are full of quotes, and this is most of
+//! JSON strings, written and read many bytes at a time: lines are full of quotes, and this is most of
 //! what recording and replaying cost.
+
+use duologue_protocol::Block;
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
@@ -9,6 +11,9 @@ const PIECE: usize = 2 * 1024;
 
 /// The longest escape: `\u001f`.
 const LONGEST: usize = 6;
+
+/// How many bytes are copied at once, though fewer may be wanted.
+const COPIED: usize = 16;
 
 /// What follows the backslash for each byte of a JSON string; 0 for those that stand for themselves.
 const ESCAPES: [u8; 256] = {
@@ -65,7 +70,7 @@ pub(crate) struct Escaper(Box<[u8]>);
 
 impl Escaper {
     pub(crate) fn new() -> Self {
-        Self(vec![0; PIECE * LONGEST + 8].into())
+        Self(vec![0; PIECE * LONGEST + COPIED].into())
     }
 
     /// Writes a text as the inside of a JSON string, without its quotes, in pieces.
@@ -84,7 +89,19 @@ impl Escaper {
     fn piece(&mut self, piece: &[u8]) -> usize {
         let out = &mut *self.0;
         let (mut at, mut end) = (0, 0);
+        // Up to here it goes word by word.
+        let mut careful = 0;
         while let Some(word) = piece.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+            if at >= careful
+                && let Some(block) = block(piece, at)
+            {
+                if let Some(length) = escape_block(piece, at, &block, &mut out[end..]) {
+                    at += Block::LENGTH;
+                    end += length;
+                    continue;
+                }
+                careful = at + Block::LENGTH;
+            }
             out[end..end + 8].copy_from_slice(word);
             let word = u64::from_le_bytes(*word);
             let plain = plain(word);
@@ -100,6 +117,46 @@ impl Escaper {
         }
         end
     }
+}
+
+/// The block that starts here, if there is still some room behind it.
+#[inline]
+fn block(bytes: &[u8], at: usize) -> Option<Block> {
+    let ahead = bytes.get(at..)?.first_chunk::<{ Block::LENGTH + COPIED }>()?;
+    ahead.first_chunk().map(Block::new)
+}
+
+/// Copies these bytes to the start of `out`, and perhaps some more. Tells how many were wanted.
+#[inline]
+fn copy(bytes: &[u8], from: usize, to: usize, out: &mut [u8]) -> Option<usize> {
+    let length = to - from;
+    if length <= COPIED {
+        out.get_mut(..COPIED)?.copy_from_slice(bytes.get(from..from + COPIED)?);
+    } else {
+        out.get_mut(..length)?.copy_from_slice(bytes.get(from..to)?);
+    }
+    Some(length)
+}
+
+/// Writes a block in which only quotes and backslashes must be escaped: a backslash before each. Tells how
+/// many bytes it took; `None` if others must be, too.
+#[inline]
+fn escape_block(bytes: &[u8], at: usize, block: &Block, out: &mut [u8]) -> Option<usize> {
+    if block.controls() != 0 {
+        return None;
+    }
+    let mut marked = block.equal(b'"') | block.equal(b'\\');
+    let (mut from, mut end) = (at, 0);
+    while marked != 0 {
+        let mark = at + marked.trailing_zeros() as usize;
+        end += copy(bytes, from, mark, out.get_mut(end..)?)?;
+        *out.get_mut(end)? = b'\\';
+        end += 1;
+        from = mark;
+        marked &= marked - 1;
+    }
+    end += copy(bytes, from, at + Block::LENGTH, out.get_mut(end..)?)?;
+    Some(end)
 }
 
 impl std::fmt::Debug for Escaper {
@@ -132,11 +189,23 @@ fn escape(byte: u8, out: &mut [u8]) -> usize {
 /// look: then somebody more patient must read it.
 pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]> {
     // It never grows. What was there is written over.
-    if out.len() < text.len() + 8 {
-        out.resize(text.len() + 8, 0);
+    if out.len() < text.len() + COPIED {
+        out.resize(text.len() + COPIED, 0);
     }
     let (mut at, mut end) = (0, 0);
+    // Up to here it goes word by word.
+    let mut careful = 0;
     loop {
+        if at >= careful
+            && let Some(block) = block(text, at)
+        {
+            if let Some((read, written)) = unescape_block(text, at, &block, out.get_mut(end..)?) {
+                at += read;
+                end += written;
+                continue;
+            }
+            careful = at + Block::LENGTH;
+        }
         let (word, within) = match text.get(at..)?.first_chunk::<8>() {
             Some(word) => (*word, 8),
             None => {
@@ -170,6 +239,30 @@ pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]
     }
 }
 
+/// Reads a block in which only quotes and backslashes are escaped: without the backslash before each. Tells
+/// how much it read and wrote; `None` if there is anything else to be careful about.
+#[inline]
+fn unescape_block(text: &[u8], at: usize, block: &Block, out: &mut [u8]) -> Option<(usize, usize)> {
+    let (quotes, backslashes) = (block.equal(b'"'), block.equal(b'\\'));
+    let escaped = Block::escaped(backslashes);
+    if block.controls() | (quotes & !escaped) | (escaped & !(quotes | backslashes)) != 0 {
+        return None;
+    }
+    let mut marks = backslashes & !escaped;
+    // What the last byte escapes is in the next block, which starts with that byte then.
+    let length = Block::LENGTH - (marks >> 63) as usize;
+    marks &= u64::MAX >> 1;
+    let (mut from, mut end) = (at, 0);
+    while marks != 0 {
+        let mark = at + marks.trailing_zeros() as usize;
+        end += copy(text, from, mark, out.get_mut(end..)?)?;
+        from = mark + 1;
+        marks &= marks - 1;
+    }
+    end += copy(text, from, at + length, out.get_mut(end..)?)?;
+    Some((length, end))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
@@ -198,9 +291,18 @@ mod tests {
             any::<char>(),
             proptest::char::range(' ', '~'),
         ];
+        // As lines of the wire are: blocks of them need no care.
+        let usual = prop_oneof![
+            8 => proptest::char::range(' ', '~'),
+            2 => Just('"'),
+            1 => Just('\\'),
+            1 => Just('é'),
+        ];
         prop_oneof![
             prop::collection::vec(characters.clone(), 0..40),
-            prop::collection::vec(characters, 2000..2200),
+            prop::collection::vec(characters.clone(), 2000..2200),
+            prop::collection::vec(usual.clone(), 0..400),
+            prop::collection::vec(prop_oneof![300 => usual, 1 => characters], 0..4000),
         ]
         .prop_map(|characters| characters.into_iter().collect())
     }

@@ -4,6 +4,7 @@
 //! a lone surrogate must survive, a fault must name its field, and all that at more than twice the
 //! speed of `serde_json::Value`. The price is this folder, which is fuzzed against `serde_json`.
 
+mod block;
 mod fault;
 mod number;
 mod object;
@@ -12,6 +13,7 @@ mod raw;
 mod scan;
 mod writer;
 
+pub use block::Block;
 pub use fault::{Fault, FaultKind};
 pub use number::Number;
 pub(crate) use object::{FieldKey, Key};

@@ -1,6 +1,6 @@
 //! Finding the end of things, quickly.
 
-use wide::u8x16;
+use super::block::Block;
 
 /// How far [`short_run`] looks at most: a uuid has 36 bytes.
 pub(crate) const SHORT: usize = 40;
@@ -31,12 +31,12 @@ pub(crate) fn long_run(bytes: &[u8]) -> (usize, bool) {
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<64>) {
         let block = Block::new(block);
         let (quotes, backslashes) = (block.equal(b'"'), block.equal(b'\\'));
-        let mut care = block.below(0x20);
+        let mut care = block.controls();
         let mut length = 64;
         if backslashes == 0 {
             care |= quotes;
         } else {
-            let escaped = escaped(backslashes);
+            let escaped = Block::escaped(backslashes);
             let usual = quotes | backslashes | block.equal(b'n') | block.equal(b't');
             care |= (quotes & !escaped) | (escaped & !usual);
             // What the last byte escapes is in the next block, which starts with that byte then.
@@ -53,45 +53,6 @@ pub(crate) fn long_run(bytes: &[u8]) -> (usize, bool) {
         at += length;
     }
     (at, escapes)
-}
-
-/// Of 64 bytes, those that a backslash escapes, by the places of the backslashes. The first byte is not.
-const fn escaped(backslashes: u64) -> u64 {
-    const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
-    // In a row of backslashes every other one is escaped. A subtraction runs along the row: what it
-    // leaves differs from the pattern of odd places in the escapes and in the byte that ends the row.
-    let after = backslashes << 1;
-    ((after | ODD).wrapping_sub(backslashes) ^ ODD) ^ backslashes
-}
-
-/// 64 bytes, to be looked at together: an answer has a bit for each.
-struct Block([u8x16; 4]);
-
-impl Block {
-    #[inline]
-    fn new(bytes: &[u8; 64]) -> Self {
-        let (quarters, _) = bytes.as_chunks::<16>();
-        let mut block = [u8x16::default(); 4];
-        for (quarter, bytes) in block.iter_mut().zip(quarters) {
-            *quarter = u8x16::from(*bytes);
-        }
-        Self(block)
-    }
-
-    #[inline]
-    fn bits(&self, test: impl Fn(u8x16) -> u8x16) -> u64 {
-        self.0.iter().rev().fold(0, |bits, part| bits << 16 | u64::from(test(*part).to_bitmask()))
-    }
-
-    #[inline]
-    fn equal(&self, byte: u8) -> u64 {
-        self.bits(|part| part.simd_eq(u8x16::splat(byte)))
-    }
-
-    #[inline]
-    fn below(&self, byte: u8) -> u64 {
-        self.bits(|part| part.simd_lt(u8x16::splat(byte)))
-    }
 }
 
 /// Marks special bytes by their top bits. The lowest mark is right; above it there may be false

@@ -52,6 +52,9 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
         player = player.lenient();
     }
     let host = listen(&player)?;
+    // A pipe holds less than is written at once: then both sides would wait for each other in turns.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), BUFFER);
     let mut stdout = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     loop {
         match player.next_step().with_context(context)? {
