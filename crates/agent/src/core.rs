@@ -52,6 +52,8 @@ pub(crate) struct State {
     pub(crate) model: duologue_protocol::Text,
     pub(crate) mode: duologue_protocol::permission::PermissionMode,
     pub(crate) hooks: Hooks,
+    /// The host has introduced itself.
+    pub(crate) greeted: bool,
     pub(crate) sdk_servers: Vec<duologue_protocol::Text>,
     /// The tools and the MCP servers that there are now, if they have changed.
     pub(crate) tools: Option<Vec<duologue_protocol::Text>>,
@@ -110,6 +112,7 @@ impl Core {
             model: options.info.model.clone(),
             mode: options.info.permission_mode.clone(),
             hooks: Hooks::default(),
+            greeted: false,
             sdk_servers: options.host_servers.clone(),
             tools: None,
             servers: None,

@@ -277,6 +277,15 @@ impl Permissions {
             .any(|rule| rule.behavior == PermissionBehavior::Allow && rule.covers_tool(tool))
     }
 
+    /// Whether somebody has allowed this tool at all: by a rule, or by a mode in which less is asked.
+    pub(crate) fn grants(&self, tool: &str) -> bool {
+        let tool = canonical(tool);
+        let asks = matches!(self.mode, PermissionMode::Default | PermissionMode::Plan);
+        !asks
+            || self.allows_tool(tool)
+            || self.rules_of(PermissionBehavior::Allow, tool).any(|_| true)
+    }
+
     fn rules_of<'a>(
         &'a self,
         behavior: PermissionBehavior,

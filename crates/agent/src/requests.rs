@@ -167,6 +167,7 @@ impl Session {
         let hooks = hello.hooks.value().cloned().unwrap_or_default();
         let servers: Vec<Text> = hello.sdk_mcp_servers.items().to_vec();
         self.core.with(|state| {
+            state.greeted = true;
             state.hooks = Hooks::new(hooks);
             state.forwards |= hello.forward_subagent_text.is_true();
             for server in servers {

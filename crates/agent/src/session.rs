@@ -57,6 +57,12 @@ impl Session {
         self.core.with(|state| state.model.clone())
     }
 
+    /// Whether the host follows the oldest descriptions: it approves every tool that it sees.
+    pub(crate) fn approves_tools(&self) -> bool {
+        let options = &self.core.options;
+        options.lenient && !options.prompts && !self.core.with(|state| state.greeted)
+    }
+
     /// The permission mode.
     pub fn permission_mode(&self) -> PermissionMode {
         self.core.with(|state| state.mode.clone())

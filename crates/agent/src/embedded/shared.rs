@@ -124,7 +124,12 @@ impl Shared {
         let mut permissions = self.permissions();
         // The session's mode counts: the host changes it there. One that cannot be entered is left.
         let _ = permissions.set_mode(session.permission_mode());
-        permissions.judge(tool, input, &context.cwd())
+        match permissions.judge(tool, input, &context.cwd()) {
+            Verdict::Allow(_) if session.approves_tools() && !permissions.grants(tool) => {
+                Verdict::Ask(Box::default())
+            }
+            verdict => verdict,
+        }
     }
 
     /// Changes the permissions as the host wants it. What could not be kept is told.

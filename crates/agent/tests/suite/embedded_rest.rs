@@ -225,6 +225,50 @@ async fn a_lenient_agent_takes_old_answers() {
     assert!(folder.path().join("seen").exists());
 }
 
+/// A turn in which a file is read: what the model was told of it.
+async fn told_of_a_read(
+    change: impl FnOnce(&mut Setup),
+    greets: bool,
+    answer: Option<Value>,
+) -> String {
+    let read = Block::tool("Read", json!({ "file_path": "a.txt" })).id("toolu_1");
+    let scenario = Scenario::new().reply(Reply::new().say(read)).reply(Reply::text("Done."));
+    let (folder, mut host) = plays(scenario, |setup| {
+        setup.options = setup.options.clone().lenient(true).prompts(false);
+        change(setup);
+    });
+    std::fs::write(folder.path().join("a.txt"), "alpha").unwrap();
+    if greets {
+        host.request("r", json!({ "subtype": "initialize" })).await;
+    }
+    host.prompt("go").await;
+    if let Some(answer) = answer {
+        host.until(|line| line["message"]["content"][0]["type"] == "tool_use").await;
+        host.say(&answer).await;
+    }
+    let lines = rest(&mut host, allow).await;
+    assert_eq!(lines.last().unwrap()["result"], "Done.");
+    let told = lines.iter().find(|line| line["message"]["content"][0]["type"] == "tool_result");
+    told.unwrap()["message"]["content"][0]["content"].to_string()
+}
+
+#[tokio::test]
+async fn an_old_host_decides_about_every_call() {
+    let answer = |kind: &str| json!({ "type": kind, "tool_use_id": "toolu_1", "content": "beta" });
+    let answered = async |kind: &str| told_of_a_read(|_| {}, false, Some(answer(kind))).await;
+    // Nobody would be asked about a file of the working directory; the oldest descriptions know no such calls.
+    assert!(answered("approve").await.contains("alpha"));
+    let denied = answered("deny").await;
+    assert!(denied.contains("doesn't want to proceed"), "{denied}");
+    assert_eq!(answered("tool_result").await, "\"beta\"");
+    // What was allowed beforehand does not wait, and neither does a host that has introduced itself.
+    let allowed = told_of_a_read(|setup| setup.allowed = vec!["Read".to_owned()], false, None);
+    assert!(allowed.await.contains("alpha"));
+    let eager = |setup: &mut Setup| setup.mode = Some(PermissionMode::AcceptEdits);
+    assert!(told_of_a_read(eager, false, None).await.contains("alpha"));
+    assert!(told_of_a_read(|_| {}, true, None).await.contains("alpha"));
+}
+
 #[tokio::test]
 async fn the_host_asks_beside_the_conversation() {
     let (folder, mut host) = plays(Scenario::new().reply(Reply::text("One.")), |_| {});

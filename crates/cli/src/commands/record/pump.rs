@@ -30,7 +30,7 @@ impl Rooms {
     fn free(&mut self) -> Arc<Vec<u8>> {
         match self.0.iter_mut().position(|room| Arc::get_mut(room).is_some()) {
             Some(position) => self.0.swap_remove(position),
-            None => Arc::new(vec![0; CHUNK]),
+            None => Arc::new(Vec::with_capacity(CHUNK)),
         }
     }
 
@@ -67,9 +67,10 @@ pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: 
             rooms.keep(shared);
             continue;
         };
-        let (count, copied) = match lane.read(from, buffer) {
-            Ok((0, _)) => break,
-            Ok(read) => read,
+        buffer.clear();
+        let copied = match lane.read(from, buffer) {
+            Ok(_) if buffer.is_empty() => break,
+            Ok(copied) => copied,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 wait(from, PollFlags::IN);
@@ -78,7 +79,7 @@ pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: 
             Err(_) => break,
         };
         progress.writing.store(true, Ordering::Release);
-        let chunk = room.get(..count).unwrap_or_default();
+        let (chunk, count) = (room.as_slice(), room.len());
         // Told before it is passed on, or the answer could stand on the tape before the question.
         // Nothing waits for that.
         if count < WORTH_SHARING {

@@ -1,7 +1,10 @@
 //! [`Lane`]: how bytes get from one stream to another while we take a copy.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::read;
 
 /// Where the bytes are that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,40 +31,41 @@ impl Lane {
         Self { side: if pipes.iter().all(Result::is_ok) { None } else { Some(None) } }
     }
 
-    /// Reads what there is. At the end of the stream that is nothing.
-    pub(super) fn read(
-        &mut self,
-        mut from: &File,
-        buffer: &mut [u8],
-    ) -> io::Result<(usize, Copied)> {
-        if let Some(count) = self.look(from, buffer)? {
-            return Ok((count, Copied::Left));
+    /// Reads what there is into the room that is left. At the end of the stream that is nothing.
+    pub(super) fn read(&mut self, from: &File, room: &mut Vec<u8>) -> io::Result<Copied> {
+        if self.look(from, room)? {
+            return Ok(Copied::Left);
         }
-        Ok((from.read(buffer)?, Copied::Taken))
+        read(from, spare_capacity(room))?;
+        Ok(Copied::Taken)
     }
 
     /// Copies what waits, if that is much. A few bytes that are handed over take as much room in the
     /// next pipe as a page.
-    fn look(&mut self, from: &File, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    fn look(&mut self, from: &File, room: &mut Vec<u8>) -> io::Result<bool> {
         use rustix::pipe::{SpliceFlags, tee};
         if matches!(self.side, Some(None)) {
-            return Ok(None);
+            return Ok(false);
         }
         let waits = rustix::io::ioctl_fionread(from).unwrap_or_default();
         if waits < super::WORTH_SHARING as u64 {
-            return Ok(None);
+            return Ok(false);
         }
         let Some((side, into)) = self.side.get_or_insert_with(|| side().ok()) else {
-            return Ok(None);
+            return Ok(false);
         };
-        let Ok(count) = tee(from, &*into, buffer.len(), SpliceFlags::NONBLOCK) else {
+        let Ok(count) = tee(from, &*into, room.capacity(), SpliceFlags::NONBLOCK) else {
             // It is not as we thought: then it is read.
-            return Ok(None);
+            return Ok(false);
         };
-        match buffer.get_mut(..count) {
-            Some(room) if count > 0 => side.read_exact(room).map(|()| Some(count)),
-            _ => Ok(None),
+        while room.len() < count {
+            match read(&*side, spare_capacity(room)) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        Ok(count > 0)
     }
 
     /// Hands over what was looked at.
@@ -98,12 +102,9 @@ impl Lane {
         Self
     }
 
-    pub(super) fn read(
-        &mut self,
-        mut from: &File,
-        buffer: &mut [u8],
-    ) -> io::Result<(usize, Copied)> {
-        Ok((from.read(buffer)?, Copied::Taken))
+    pub(super) fn read(&mut self, from: &File, room: &mut Vec<u8>) -> io::Result<Copied> {
+        read(from, spare_capacity(room))?;
+        Ok(Copied::Taken)
     }
 
     pub(super) fn hand_over(_: &File, _: &File, _: usize) -> io::Result<()> {
