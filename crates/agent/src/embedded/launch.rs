@@ -29,7 +29,7 @@ Its own flags:
                     stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT, or `fault` in the scenario)
   --lenient         every input form of the oldest descriptions works       (or DUOLOGUE_LENIENT)
   --dialect seeds   speaks in the forms of the oldest descriptions; seeds-system-result ends turns with system/result
-  --install DIR     writes an executable named claude there that is this agent
+  --install DIR     writes an executable named claude there that is this agent, with the flags that follow
 ";
 
 /// Why an agent does not start: what is said on stderr, and what else on stdout.

@@ -1,5 +1,6 @@
 //! `duologue agent`.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -11,30 +12,47 @@ use crate::install::{self, MADE_BY};
 use crate::{exit, runtime};
 
 pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
-    if let Some(folder) = install_folder(&args.flags)? {
-        return install(Path::new(folder));
+    if let Some((folder, flags)) = install_folder(&args.flags)? {
+        return install(Path::new(folder), flags);
     }
     runtime::block_on(async { Ok(embedded::run(args.flags.iter().cloned()).await) })
 }
 
-/// The value of `--install`, which stands alone.
-fn install_folder(flags: &[String]) -> anyhow::Result<Option<&str>> {
+/// The value of `--install`, which stands first, and the flags that follow.
+fn install_folder(flags: &[String]) -> anyhow::Result<Option<(&str, &[String])>> {
     Ok(match flags {
-        [flag, folder] if flag == "--install" => Some(folder),
-        [flag] if flag.starts_with("--install=") => flag.strip_prefix("--install="),
-        [flag, ..] if flag == "--install" || flag.starts_with("--install=") => anyhow::bail!(
-            "--install takes a folder and nothing else: duologue agent --install DIR\n\
-             Other flags go to the claude in it, or into its environment: DUOLOGUE_SCENARIO, DUOLOGUE_FAULT"
-        ),
-        _ => None,
+        [flag, folder, rest @ ..] if flag == "--install" && !folder.starts_with('-') => {
+            Some((folder, rest))
+        }
+        [flag, ..] if flag == "--install" => {
+            anyhow::bail!("--install takes a folder: duologue agent --install DIR [FLAGS]")
+        }
+        [flag, rest @ ..] => flag.strip_prefix("--install=").map(|folder| (folder, rest)),
+        [] => None,
     })
 }
 
-/// Writes an executable named `claude`, for hosts that take one path and no arguments.
-fn install(folder: &Path) -> anyhow::Result<u8> {
+/// Writes an executable named `claude`, for hosts that take one path and no arguments. The flags are its own.
+fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    let us = install::us()?;
-    let script = format!("{MADE_BY}agent --install`.\nexec {us} agent \"$@\"\n");
+    let mut command = install::us()? + " agent";
+    let mut is_path = false;
+    for flag in flags {
+        // It is started from anywhere.
+        let absolute = |path: &str| std::path::absolute(path).map(|path| path.into_os_string());
+        let flag = match flag.strip_prefix("--scenario=") {
+            Some(path) => {
+                let mut flag = OsString::from("--scenario=");
+                flag.push(absolute(path)?);
+                flag
+            }
+            None if is_path => absolute(flag)?,
+            None => OsString::from(flag),
+        };
+        is_path = flag == "--scenario";
+        command = command + " " + &install::word(&flag)?;
+    }
+    let script = format!("{MADE_BY}agent --install`.\nexec {command} \"$@\"\n");
     let path = install::claude(folder, &script)?;
     anstream::println!("{}", path.display());
     Ok(exit::OK)

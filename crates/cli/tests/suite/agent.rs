@@ -346,6 +346,26 @@ fn it_is_installed_as_claude() {
 }
 
 #[test]
+fn it_is_installed_with_flags_of_its_own() {
+    let place = place();
+    std::fs::write(place.path().join("it's.toml"), "[[replies]]\nsay = \"Hello.\"\n").unwrap();
+    for scenario in [&["--scenario", "it's.toml"][..], &["--scenario=it's.toml"]] {
+        let install = ["agent", "--install=bin", "--append-system-prompt", "a $b"];
+        let output = agent(place.path()).args(install).args(scenario).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        // It finds its scenario from wherever it is started.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let output = std::process::Command::new(place.path().join("bin/claude"))
+            .args(["-p", "hi"])
+            .current_dir(elsewhere.path())
+            .env("CLAUDE_CONFIG_DIR", elsewhere.path())
+            .output()
+            .unwrap();
+        assert_eq!(text(&output.stdout), "Hello.\n", "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn run_uses_it_where_claude_is_not_installed_and_says_so() {
     let place = place();
     std::fs::write(place.path().join("a.txt"), "alpha").unwrap();
