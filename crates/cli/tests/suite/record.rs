@@ -6,9 +6,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use duologue_tape::{Event, Exit, Reader};
 use proptest::prelude::*;
+use signal_hook::consts::{SIGINT, SIGQUIT};
 use tempfile::TempDir;
 
 /// `duologue record -o TAPE -- ARGV`, with pipes.
@@ -16,7 +19,20 @@ pub(crate) fn record(tape: &Path, argv: &[&str]) -> Child {
     recorder(tape, argv).spawn().unwrap()
 }
 
+/// Where a script has started us in the background we ignore these signals, and so would all that we start: but for what
+/// is heard.
+fn hear_signals() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        for signal in [SIGINT, SIGQUIT] {
+            let ends = Arc::new(AtomicBool::new(true));
+            signal_hook::flag::register_conditional_shutdown(signal, 130, ends).unwrap();
+        }
+    });
+}
+
 pub(crate) fn recorder(tape: &Path, argv: &[&str]) -> Command {
+    hear_signals();
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("duologue"));
     command
         .args(["record", "--force", "-o"])
