@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use duologue_tape::{Event, Exit, Reader};
 use proptest::prelude::*;
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
 use tempfile::TempDir;
 
 /// `duologue record -o TAPE -- ARGV`, with pipes.
@@ -24,7 +24,7 @@ pub(crate) fn record(tape: &Path, argv: &[&str]) -> Child {
 fn hear_signals() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        for signal in [SIGINT, SIGQUIT] {
+        for signal in [SIGHUP, SIGINT, SIGQUIT] {
             let ends = Arc::new(AtomicBool::new(true));
             signal_hook::flag::register_conditional_shutdown(signal, 130, ends).unwrap();
         }
