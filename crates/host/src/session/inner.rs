@@ -329,7 +329,7 @@ impl Sitting {
     /// by that.
     pub(crate) async fn next(&mut self) -> Result<Parcel, Over> {
         loop {
-            if let Some(parcel) = self.parcels.pop_front() {
+            if let Some(parcel) = self.at_hand() {
                 return Ok(parcel);
             }
             // Empty while it waits.
@@ -346,6 +346,11 @@ impl Sitting {
                 return Err(over);
             }
         }
+    }
+
+    /// What comes next, if it was taken out of the queue already.
+    pub(crate) fn at_hand(&mut self) -> Option<Parcel> {
+        self.parcels.pop_front()
     }
 
     /// Whether the prompt was taken; `None` if it never was.

@@ -47,6 +47,16 @@ impl Turn {
         }
     }
 
+    /// What happens next, if nobody need wait for it.
+    pub(crate) fn at_hand(&mut self) -> Option<Event> {
+        loop {
+            match self.seat.at_hand()? {
+                Parcel::Event(event) => return Some(event),
+                Parcel::Line(..) => {}
+            }
+        }
+    }
+
     /// What comes of it. Events that were not read are passed over.
     ///
     /// # Errors
