@@ -7,13 +7,22 @@ const ONES: u64 = u64::from_le_bytes([1; 8]);
 const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
 
 /// How much is escaped at once: what stays in the nearest cache.
-const PIECE: usize = 2 * 1024;
+pub(crate) const PIECE: usize = 2 * 1024;
+
+/// How much room a piece of a text may take, and what is written beyond its end meanwhile.
+pub(crate) const ROOM: usize = PIECE * LONGEST + OUT;
 
 /// The longest escape: `\u001f`.
 const LONGEST: usize = 6;
 
 /// How many bytes are copied at once, though fewer may be wanted.
-const COPIED: usize = 16;
+const COPIED: usize = 32;
+
+/// What is read at once: a block, and what a copy may take beyond it.
+const IN: usize = Block::LENGTH + COPIED;
+
+/// Where it is written: all of it may be escaped.
+const OUT: usize = 2 * Block::LENGTH + COPIED;
 
 /// What follows the backslash for each byte of a JSON string; 0 for those that stand for themselves.
 const ESCAPES: [u8; 256] = {
@@ -65,108 +74,75 @@ fn byte(word: u64, at: usize) -> u8 {
     word.checked_shr(8 * at as u32).unwrap_or_default().to_le_bytes()[0]
 }
 
-/// Room for what is being escaped.
-pub(crate) struct Escaper(Box<[u8]>);
-
-impl Escaper {
-    pub(crate) fn new() -> Self {
-        Self(vec![0; PIECE * LONGEST + COPIED].into())
+/// Writes a piece of a text as the inside of a JSON string to the start of `out`, which has [`ROOM`]. Tells
+/// how many bytes it took.
+pub(crate) fn escape(piece: &[u8], out: &mut [u8]) -> usize {
+    let (mut at, mut end) = (0, 0);
+    while let Some(rest) = piece.get(at..).filter(|rest| !rest.is_empty()) {
+        let length = rest.len().min(Block::LENGTH);
+        let written = out.get_mut(end..).and_then(|out| match rest.first_chunk::<IN>() {
+            Some(ahead) => escape_block(ahead, length, out),
+            None => escape_block(&padded(rest.get(..length)?), length, out),
+        });
+        end += written.unwrap_or_else(|| {
+            rest.iter()
+                .take(length)
+                .fold(0, |written, byte| written + escape_byte(*byte, &mut out[end + written..]))
+        });
+        at += length;
     }
+    end
+}
 
-    /// Writes a text as the inside of a JSON string, without its quotes, in pieces.
-    pub(crate) fn escape<E>(
-        &mut self,
-        text: &str,
-        mut write: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        for piece in text.as_bytes().chunks(PIECE) {
-            let length = self.piece(piece);
-            write(self.0.get(..length).unwrap_or_default())?;
-        }
-        Ok(())
+/// The last bytes of a text, and some that need no care.
+#[inline]
+fn padded(rest: &[u8]) -> [u8; IN] {
+    let mut padded = [b' '; IN];
+    for (padded, byte) in padded.iter_mut().zip(rest) {
+        *padded = *byte;
     }
+    padded
+}
 
-    fn piece(&mut self, piece: &[u8]) -> usize {
-        let out = &mut *self.0;
-        let (mut at, mut end) = (0, 0);
-        // Up to here it goes word by word.
-        let mut careful = 0;
-        while let Some(word) = piece.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-            if at >= careful
-                && let Some(block) = block(piece, at)
-            {
-                if let Some(length) = escape_block(piece, at, &block, &mut out[end..]) {
-                    at += Block::LENGTH;
-                    end += length;
-                    continue;
-                }
-                careful = at + Block::LENGTH;
-            }
-            out[end..end + 8].copy_from_slice(word);
-            let word = u64::from_le_bytes(*word);
-            let plain = plain(word);
-            at += plain;
-            end += plain;
-            if plain < 8 {
-                end += escape(byte(word, plain), &mut out[end..]);
-                at += 1;
-            }
+/// Copies these bytes of a block, and perhaps some after them. Tells where they end.
+#[inline]
+fn copy(block: &[u8; IN], from: usize, to: usize, out: &mut [u8; OUT], end: usize) -> usize {
+    let (mut at, mut into) = (from, end);
+    loop {
+        // All of this is within the block and its room: to say so spares the checks.
+        let (start, into_start) = (at % Block::LENGTH, into % (2 * Block::LENGTH));
+        out[into_start..into_start + COPIED].copy_from_slice(&block[start..start + COPIED]);
+        (at, into) = (at + COPIED, into + COPIED);
+        if at >= to {
+            return end + (to - from);
         }
-        for byte in piece.get(at..).unwrap_or_default() {
-            end += escape(*byte, &mut out[end..]);
-        }
-        end
     }
 }
 
-/// The block that starts here, if there is still some room behind it.
+/// Writes the first `length` bytes of a block in which only quotes and backslashes must be escaped: a
+/// backslash before each. Tells how many bytes it took; `None` if others must be, too.
 #[inline]
-fn block(bytes: &[u8], at: usize) -> Option<Block> {
-    let ahead = bytes.get(at..)?.first_chunk::<{ Block::LENGTH + COPIED }>()?;
-    ahead.first_chunk().map(Block::new)
-}
-
-/// Copies these bytes to the start of `out`, and perhaps some more. Tells how many were wanted.
-#[inline]
-fn copy(bytes: &[u8], from: usize, to: usize, out: &mut [u8]) -> Option<usize> {
-    let length = to - from;
-    if length <= COPIED {
-        out.get_mut(..COPIED)?.copy_from_slice(bytes.get(from..from + COPIED)?);
-    } else {
-        out.get_mut(..length)?.copy_from_slice(bytes.get(from..to)?);
-    }
-    Some(length)
-}
-
-/// Writes a block in which only quotes and backslashes must be escaped: a backslash before each. Tells how
-/// many bytes it took; `None` if others must be, too.
-#[inline]
-fn escape_block(bytes: &[u8], at: usize, block: &Block, out: &mut [u8]) -> Option<usize> {
-    if block.controls() != 0 {
+fn escape_block(bytes: &[u8; IN], length: usize, out: &mut [u8]) -> Option<usize> {
+    let block = Block::new(bytes.first_chunk()?);
+    if block.has_controls() {
         return None;
     }
-    let mut marked = block.equal(b'"') | block.equal(b'\\');
-    let (mut from, mut end) = (at, 0);
+    let out = out.first_chunk_mut::<OUT>()?;
+    let mut marked = block.either(b'"', b'\\');
+    let (mut from, mut end) = (0, 0);
     while marked != 0 {
-        let mark = at + marked.trailing_zeros() as usize;
-        end += copy(bytes, from, mark, out.get_mut(end..)?)?;
-        *out.get_mut(end)? = b'\\';
+        let mark = marked.trailing_zeros() as usize;
+        end = copy(bytes, from, mark, out, end);
+        out[end % (2 * Block::LENGTH)] = b'\\';
         end += 1;
         from = mark;
         marked &= marked - 1;
     }
-    end += copy(bytes, from, at + Block::LENGTH, out.get_mut(end..)?)?;
-    Some(end)
-}
-
-impl std::fmt::Debug for Escaper {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Escaper").finish_non_exhaustive()
-    }
+    Some(copy(bytes, from, length, out, end))
 }
 
 /// Writes one byte. Tells how many it took.
-fn escape(byte: u8, out: &mut [u8]) -> usize {
+fn escape_byte(byte: u8, out: &mut [u8]) -> usize {
     match ESCAPES[usize::from(byte)] {
         0 => {
             out[0] = byte;
@@ -189,17 +165,17 @@ fn escape(byte: u8, out: &mut [u8]) -> usize {
 /// look: then somebody more patient must read it.
 pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]> {
     // It never grows. What was there is written over.
-    if out.len() < text.len() + COPIED {
-        out.resize(text.len() + COPIED, 0);
+    if out.len() < text.len() + OUT {
+        out.resize(text.len() + OUT, 0);
     }
     let (mut at, mut end) = (0, 0);
     // Up to here it goes word by word.
     let mut careful = 0;
     loop {
         if at >= careful
-            && let Some(block) = block(text, at)
+            && let Some(ahead) = text.get(at..)?.first_chunk::<IN>()
         {
-            if let Some((read, written)) = unescape_block(text, at, &block, out.get_mut(end..)?) {
+            if let Some((read, written)) = unescape_block(ahead, out.get_mut(end..)?) {
                 at += read;
                 end += written;
                 continue;
@@ -242,25 +218,27 @@ pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]
 /// Reads a block in which only quotes and backslashes are escaped: without the backslash before each. Tells
 /// how much it read and wrote; `None` if there is anything else to be careful about.
 #[inline]
-fn unescape_block(text: &[u8], at: usize, block: &Block, out: &mut [u8]) -> Option<(usize, usize)> {
+fn unescape_block(bytes: &[u8; IN], out: &mut [u8]) -> Option<(usize, usize)> {
+    let block = Block::new(bytes.first_chunk()?);
     let (quotes, backslashes) = (block.equal(b'"'), block.equal(b'\\'));
     let escaped = Block::escaped(backslashes);
-    if block.controls() | (quotes & !escaped) | (escaped & !(quotes | backslashes)) != 0 {
+    let others = (quotes & !escaped) | (escaped & !(quotes | backslashes));
+    if others != 0 || block.has_controls() {
         return None;
     }
+    let out = out.first_chunk_mut::<OUT>()?;
     let mut marks = backslashes & !escaped;
     // What the last byte escapes is in the next block, which starts with that byte then.
     let length = Block::LENGTH - (marks >> 63) as usize;
     marks &= u64::MAX >> 1;
-    let (mut from, mut end) = (at, 0);
+    let (mut from, mut end) = (0, 0);
     while marks != 0 {
-        let mark = at + marks.trailing_zeros() as usize;
-        end += copy(text, from, mark, out.get_mut(end..)?)?;
+        let mark = marks.trailing_zeros() as usize;
+        end = copy(bytes, from, mark, out, end);
         from = mark + 1;
         marks &= marks - 1;
     }
-    end += copy(text, from, at + length, out.get_mut(end..)?)?;
-    Some((length, end))
+    Some((length, copy(bytes, from, length, out, end)))
 }
 
 #[cfg(test)]
@@ -269,15 +247,15 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Escaper, unescape};
+    use super::{PIECE, ROOM, escape, unescape};
 
     fn escaped(text: &str) -> Vec<u8> {
+        let mut room = vec![b'x'; ROOM];
         let mut all = Vec::new();
-        let write = |piece: &[u8]| {
-            all.extend_from_slice(piece);
-            Ok::<_, ()>(())
-        };
-        Escaper::new().escape(text, write).unwrap();
+        for piece in text.as_bytes().chunks(PIECE) {
+            let length = escape(piece, &mut room);
+            all.extend_from_slice(&room[..length]);
+        }
         all
     }
 

@@ -29,7 +29,7 @@ const ITEM: usize = 64;
 
 /// How much the writer stands back behind the conversation.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 10;
+const NICE: i32 = 5;
 
 /// One of the agent's three streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +105,7 @@ impl Recorder {
                 state: Mutex::new(State {
                     queue: VecDeque::new(),
                     spare: Vec::new(),
+                    spare_chunks: Vec::new(),
                     waiting: 0,
                     closed: false,
                     stopped: None,
@@ -232,9 +233,15 @@ impl Tap {
         });
     }
 
-    /// These bytes went by: the first `length` of a chunk that is shared instead of copied.
-    pub fn shared(&self, stream: Stream, chunk: Arc<Vec<u8>>, length: usize) {
-        self.push(chunk.capacity(), |_| What::Shared(stream, chunk, length));
+    /// These bytes went by: a chunk that is shared instead of copied.
+    pub fn shared(&self, stream: Stream, chunk: Arc<Vec<u8>>) {
+        self.push(chunk.capacity(), |_| What::Shared(stream, chunk));
+    }
+
+    /// A chunk that was [`shared`](Self::shared) and is on the tape, if one is kept: its room can be used
+    /// again. New room is dear: the system clears each page of it.
+    pub fn spare(&self) -> Option<Arc<Vec<u8>>> {
+        self.shared.lock().spare_chunks.pop()
     }
 
     /// A line of the wire went by.
@@ -307,8 +314,11 @@ type OnStop = Box<dyn FnOnce(&Stopped) + Send>;
 
 struct State {
     queue: VecDeque<Item>,
-    /// Room that is free again. New room is dear: the system clears each page of it.
+    /// Room for bytes that is free again.
     spare: Vec<Vec<u8>>,
+    /// Chunks that were shared, and have been written. The one that was written last is used first: it may
+    /// still be in a cache.
+    spare_chunks: Vec<Arc<Vec<u8>>>,
     /// What the queue costs, and what the writer has taken out of it but not written.
     waiting: usize,
     /// There will be nothing more.
@@ -347,7 +357,7 @@ struct Item {
 
 enum What {
     Bytes(Stream, Vec<u8>),
-    Shared(Stream, Arc<Vec<u8>>, usize),
+    Shared(Stream, Arc<Vec<u8>>),
     End(Stream),
     Event(Event),
     Exit(Exit),

@@ -11,14 +11,14 @@ use serde_json::json;
 use zstd::stream::write::Encoder;
 
 use crate::entry::{Event, Exit, Header};
-use crate::escape::Escaper;
+use crate::escape;
 use crate::recorder::Stream;
 
 /// How hard packed tapes are squeezed: as much as is nearly free.
 const LEVEL: i32 = 3;
 
 /// How much is written at once.
-const BUFFER: usize = 256 * 1024;
+const BUFFER: usize = 1024 * 1024;
 
 /// Writes a tape, entry by entry, to anything that takes bytes. It holds some back, until
 /// [`flush`](Self::flush) or [`finish`](Self::finish).
@@ -35,9 +35,7 @@ const BUFFER: usize = 256 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Writer<W> {
-    output: W,
-    held: Vec<u8>,
-    escaper: Escaper,
+    output: Output<W>,
     /// How lines of this time and stream begin: mostly as the one before.
     start: Vec<u8>,
     starts: Option<(Option<u64>, Stream)>,
@@ -49,11 +47,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output takes no bytes.
     pub fn new(output: W, header: &Header) -> io::Result<Self> {
-        let mut held = Vec::with_capacity(2 * BUFFER);
-        held.extend_from_slice(header.to_line().as_bytes());
-        let mut writer =
-            Self { output, held, escaper: Escaper::new(), start: Vec::new(), starts: None };
-        writer.hand_on()?;
+        let mut writer = Self { output: Output::new(output), start: Vec::new(), starts: None };
+        writer.output.put(header.to_line().as_bytes())?;
         Ok(writer)
     }
 
@@ -70,9 +65,8 @@ impl<W: Write> Writer<W> {
             Event::TooLong(too_long) => self.note(millis, &too_long.to_string()),
             Event::Exit(exit) => self.exit(millis, *exit),
             Event::Unknown(entry) => {
-                self.held.extend_from_slice(entry.raw());
-                self.held.push(b'\n');
-                self.hand_on()
+                self.output.put(entry.raw())?;
+                self.output.put(b"\n")
             }
         }
     }
@@ -82,9 +76,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// If the output takes no bytes.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.output.write_all(&self.held)?;
-        self.held.clear();
-        self.output.flush()
+        self.output.hand_on()?;
+        self.output.to.flush()
     }
 
     /// Hands on what is still held back, and gives the output back.
@@ -93,15 +86,7 @@ impl<W: Write> Writer<W> {
     /// If the output takes no bytes.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
-        Ok(self.output)
-    }
-
-    fn hand_on(&mut self) -> io::Result<()> {
-        if self.held.len() >= BUFFER {
-            self.output.write_all(&self.held)?;
-            self.held.clear();
-        }
-        Ok(())
+        Ok(self.output.to)
     }
 
     fn line(&mut self, millis: Option<u64>, stream: Stream, line: &Line) -> io::Result<()> {
@@ -111,7 +96,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A line as it came, with its newline.
+    /// A line as it came, without its newline.
     pub(crate) fn raw(&mut self, millis: u64, stream: Stream, line: &[u8]) -> io::Result<()> {
         match simdutf8::basic::from_utf8(line) {
             Ok(text) => self.text(Some(millis), stream, text, true),
@@ -119,29 +104,22 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    fn begin(&mut self, millis: Option<u64>) {
-        self.held.push(b'{');
-        if let Some(millis) = millis {
-            self.held.extend_from_slice(format!("\"t\":{millis},").as_bytes());
-        }
+    fn begin(&mut self, millis: Option<u64>) -> io::Result<()> {
+        self.output.put(start(millis).as_bytes())
     }
 
     /// The beginning of a line, up to its text.
-    fn begin_line(&mut self, millis: Option<u64>, stream: Stream) {
-        if self.starts == Some((millis, stream)) {
-            return self.held.extend_from_slice(&self.start);
+    fn begin_line(&mut self, millis: Option<u64>, stream: Stream) -> io::Result<()> {
+        if self.starts != Some((millis, stream)) {
+            let direction = match stream {
+                Stream::ToAgent => "in",
+                Stream::ToHost => "out",
+                Stream::Stderr => "err",
+            };
+            self.start = format!("{}\"dir\":\"{direction}\",", start(millis)).into_bytes();
+            self.starts = Some((millis, stream));
         }
-        let from = self.held.len();
-        self.begin(millis);
-        let direction = match stream {
-            Stream::ToAgent => "in",
-            Stream::ToHost => "out",
-            Stream::Stderr => "err",
-        };
-        self.held.extend_from_slice(format!("\"dir\":\"{direction}\",").as_bytes());
-        self.start.clear();
-        self.start.extend_from_slice(self.held.get(from..).unwrap_or_default());
-        self.starts = Some((millis, stream));
+        self.output.put(&self.start)
     }
 
     fn text(
@@ -151,17 +129,9 @@ impl<W: Write> Writer<W> {
         text: &str,
         newline: bool,
     ) -> io::Result<()> {
-        self.begin_line(millis, stream);
-        self.held.extend_from_slice(b"\"line\":\"");
-        let Self { escaper, held, output, .. } = self;
-        escaper.escape(text, |piece| {
-            held.extend_from_slice(piece);
-            if held.len() >= BUFFER {
-                output.write_all(held)?;
-                held.clear();
-            }
-            Ok::<_, io::Error>(())
-        })?;
+        self.begin_line(millis, stream)?;
+        self.output.put(b"\"line\":\"")?;
+        self.output.escape(text)?;
         self.end_line(newline)
     }
 
@@ -172,29 +142,84 @@ impl<W: Write> Writer<W> {
         line: &[u8],
         newline: bool,
     ) -> io::Result<()> {
-        self.begin_line(millis, stream);
-        self.held.extend_from_slice(b"\"b64\":\"");
-        self.held.extend_from_slice(STANDARD.encode(line).as_bytes());
+        self.begin_line(millis, stream)?;
+        self.output.put(b"\"b64\":\"")?;
+        self.output.put(STANDARD.encode(line).as_bytes())?;
         self.end_line(newline)
     }
 
     fn end_line(&mut self, newline: bool) -> io::Result<()> {
-        let end: &[u8] = if newline { b"\"}\n" } else { b"\",\"eol\":false}\n" };
-        self.held.extend_from_slice(end);
-        self.hand_on()
+        self.output.put(if newline { b"\"}\n" } else { b"\",\"eol\":false}\n" })
     }
 
     fn note(&mut self, millis: Option<u64>, text: &str) -> io::Result<()> {
-        self.begin(millis);
-        self.held.extend_from_slice(format!("\"note\":{}}}\n", json!(text)).as_bytes());
-        self.hand_on()
+        self.begin(millis)?;
+        self.output.put(format!("\"note\":{}}}\n", json!(text)).as_bytes())
     }
 
     fn exit(&mut self, millis: Option<u64>, exit: Exit) -> io::Result<()> {
-        self.begin(millis);
+        self.begin(millis)?;
         let exit = json!({ "code": exit.code, "signal": exit.signal });
-        self.held.extend_from_slice(format!("\"exit\":{exit}}}\n").as_bytes());
-        self.hand_on()
+        self.output.put(format!("\"exit\":{exit}}}\n").as_bytes())
+    }
+}
+
+/// How an entry begins.
+fn start(millis: Option<u64>) -> String {
+    millis.map_or_else(|| "{".to_owned(), |millis| format!("{{\"t\":{millis},"))
+}
+
+/// Holds some back, to write much at once.
+struct Output<W> {
+    to: W,
+    held: Box<[u8]>,
+    /// How much of that is taken.
+    end: usize,
+}
+
+impl<W: Write> Output<W> {
+    fn new(to: W) -> Self {
+        Self { to, held: vec![0; BUFFER].into(), end: 0 }
+    }
+
+    fn hand_on(&mut self) -> io::Result<()> {
+        self.to.write_all(self.held.get(..self.end).unwrap_or_default())?;
+        self.end = 0;
+        Ok(())
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        loop {
+            let room = self.held.get_mut(self.end..).unwrap_or_default();
+            let (taken, rest) = bytes.split_at(room.len().min(bytes.len()));
+            if let Some(room) = room.get_mut(..taken.len()) {
+                room.copy_from_slice(taken);
+            }
+            self.end += taken.len();
+            if rest.is_empty() {
+                return Ok(());
+            }
+            bytes = rest;
+            self.hand_on()?;
+        }
+    }
+
+    /// A text as the inside of a JSON string.
+    fn escape(&mut self, text: &str) -> io::Result<()> {
+        for piece in text.as_bytes().chunks(escape::PIECE) {
+            if self.held.len() - self.end < escape::ROOM {
+                self.hand_on()?;
+            }
+            let room = self.held.get_mut(self.end..).unwrap_or_default();
+            self.end += escape::escape(piece, room);
+        }
+        Ok(())
+    }
+}
+
+impl<W> std::fmt::Debug for Output<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Output").field("end", &self.end).finish_non_exhaustive()
     }
 }
 

@@ -29,10 +29,23 @@ impl Block {
         self.bits(|part| part.simd_eq(u8x16::splat(byte)))
     }
 
+    /// Which are one of these two.
+    #[inline]
+    pub fn either(&self, one: u8, other: u8) -> u64 {
+        self.bits(|part| part.simd_eq(u8x16::splat(one)) | part.simd_eq(u8x16::splat(other)))
+    }
+
     /// Which are control characters.
     #[inline]
     pub fn controls(&self) -> u64 {
         self.bits(|part| part.simd_lt(u8x16::splat(0x20)))
+    }
+
+    /// Whether any is a control character.
+    #[inline]
+    pub fn has_controls(&self) -> bool {
+        let controls = self.0.map(|part| part.simd_lt(u8x16::splat(0x20)));
+        controls.into_iter().fold(u8x16::default(), |any, part| any | part).to_bitmask() != 0
     }
 
     /// Which a backslash escapes, by the places of the backslashes. The first byte is not escaped.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use duologue_protocol::{Found, Frame, Line, LineDecoder};
 
@@ -12,8 +12,12 @@ use crate::writer::{TapeFile, Writer};
 
 use super::{Shared, Stopped, Stream, What};
 
-/// How many pieces of room are kept for the next bytes.
+/// How many pieces of room are kept for the next bytes, and how many chunks while there is nothing to do.
 const SPARE: usize = 64;
+
+/// How many chunks are kept while there is much to do, and how large they may be.
+const SPARE_CHUNKS: usize = 1024;
+const SPARE_CHUNK: usize = 64 * 1024;
 
 /// The longest line that is taped. A reader would not take a longer one either.
 const MAX_LINE: usize = 128 * 1024 * 1024;
@@ -23,6 +27,12 @@ pub(super) struct Job {
     /// By [`Stream`].
     decoders: [LineDecoder; 3],
     pub(super) redactor: Option<Redactor>,
+}
+
+/// What an item has held, and needs no more.
+enum Room {
+    Own(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
 }
 
 impl Job {
@@ -49,6 +59,12 @@ impl Job {
                 drop(state);
                 // Whatever becomes of us from here on, all that was told is in the file.
                 writer.flush()?;
+                let too_many = {
+                    let chunks = &mut shared.lock().spare_chunks;
+                    chunks.split_off(chunks.len().min(SPARE))
+                };
+                // Not while the conversation could wait for it.
+                drop(too_many);
                 let woken = shared.changed.wait_while(shared.lock(), |state| {
                     state.queue.is_empty() && !state.closed && state.stopped.is_none()
                 });
@@ -63,10 +79,15 @@ impl Job {
                 let room = self.write(&mut writer, item.millis, item.what)?;
                 let mut state = shared.lock();
                 state.waiting -= item.cost;
-                if let Some(room) = room
-                    && state.spare.len() < SPARE
-                {
-                    state.spare.push(room);
+                match room {
+                    Some(Room::Own(room)) if state.spare.len() < SPARE => state.spare.push(room),
+                    Some(Room::Shared(chunk))
+                        if chunk.capacity() <= SPARE_CHUNK
+                            && state.spare_chunks.len() < SPARE_CHUNKS =>
+                    {
+                        state.spare_chunks.push(chunk);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -85,15 +106,16 @@ impl Job {
         writer: &mut Writer<TapeFile>,
         millis: u64,
         what: What,
-    ) -> io::Result<Option<Vec<u8>>> {
+    ) -> io::Result<Option<Room>> {
         match what {
             What::Bytes(stream, mut bytes) => {
                 self.bytes(writer, millis, stream, &bytes)?;
                 bytes.clear();
-                return Ok(Some(bytes));
+                return Ok(Some(Room::Own(bytes)));
             }
-            What::Shared(stream, chunk, length) => {
-                self.bytes(writer, millis, stream, chunk.get(..length).unwrap_or_default())?;
+            What::Shared(stream, chunk) => {
+                self.bytes(writer, millis, stream, &chunk)?;
+                return Ok(Some(Room::Shared(chunk)));
             }
             What::End(stream) => {
                 self.finish(writer, millis, stream)?;

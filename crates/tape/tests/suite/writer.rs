@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use duologue_protocol::{Direction, Line};
@@ -39,6 +40,45 @@ fn every_recording_is_written_as_it_was_read() {
         assert_eq!(again.header().unwrap(), Some(&header));
         assert_eq!(told(&all(&mut again)), told(&entries), "{}", recording.name);
     }
+}
+
+/// What is held back runs full in the midst of everything an entry has.
+#[test]
+fn what_is_held_back_may_run_full_anywhere() {
+    let texts = (0..4_000).map(|length| "a\"\u{1}é".repeat(length % 200).into_bytes());
+    let binary = (0..4_000).map(|length| vec![0xff; length % 400]);
+    let large = ["\\".repeat(3_000_000).into_bytes(), vec![0xfe; 3_000_000]];
+    let lines = texts.zip(binary).flat_map(|(text, binary)| [text, binary]).chain(large);
+    let lines: Vec<Event> = lines.map(|bytes| Event::ToHost(Line::from(bytes))).collect();
+    let mut writer = Writer::new(Vec::new(), &Header::new("x", ["x"])).unwrap();
+    for line in &lines {
+        writer.event(Some(1), line).unwrap();
+    }
+    let tape = writer.finish().unwrap();
+    let entries = all(&mut Reader::new(tape.as_slice()));
+    assert_eq!(entries.len(), lines.len());
+    for (entry, line) in entries.iter().zip(&lines) {
+        assert_eq!(format!("{:?}", entry.event), format!("{line:?}"));
+    }
+}
+
+#[test]
+fn the_room_of_a_chunk_comes_back_once_it_is_on_the_tape() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("shared.tape");
+    let recorder = Recorder::create(&path, &Header::new("x", ["x"])).unwrap();
+    let tap = recorder.tap();
+    let large = vec![b' '; 1024 * 1024];
+    for chunk in [b"one\ntw".to_vec(), large, b"o\n".to_vec()] {
+        tap.shared(Stream::ToHost, Arc::new(chunk));
+    }
+    recorder.finish(Duration::from_secs(60)).unwrap();
+    // Large ones are not kept.
+    assert_eq!(tap.spare().as_deref(), Some(&b"o\n".to_vec()));
+    assert_eq!(tap.spare().as_deref(), Some(&b"one\ntw".to_vec()));
+    assert_eq!(tap.spare(), None);
+    let entries = all(&mut Reader::new(File::open(&path).unwrap()));
+    assert_eq!(entries.len(), 2, "{entries:?}");
 }
 
 proptest! {

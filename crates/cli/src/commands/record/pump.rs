@@ -18,29 +18,6 @@ const CHUNK: usize = 64 * 1024;
 /// Chunks with less than this in them are copied for the tape: to keep all of their room would cost more.
 const WORTH_SHARING: usize = CHUNK / 2;
 
-/// How many chunks are kept for later.
-const ROOMS: usize = 64;
-
-/// Room for chunks, some of which the tape still reads. New room is dear: the system clears each page.
-#[derive(Default)]
-struct Rooms(Vec<Arc<Vec<u8>>>);
-
-impl Rooms {
-    /// One that nobody reads.
-    fn free(&mut self) -> Arc<Vec<u8>> {
-        match self.0.iter_mut().position(|room| Arc::get_mut(room).is_some()) {
-            Some(position) => self.0.swap_remove(position),
-            None => Arc::new(Vec::with_capacity(CHUNK)),
-        }
-    }
-
-    fn keep(&mut self, room: Arc<Vec<u8>>) {
-        if self.0.len() < ROOMS {
-            self.0.push(room);
-        }
-    }
-}
-
 /// How a pump is getting on, for whoever must decide whether to wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -58,16 +35,15 @@ impl Progress {
 
 /// Moves everything until one side ends. Dropping both closes them.
 pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: &Progress) {
-    let mut rooms = Rooms::default();
-    let mut room = rooms.free();
+    let mut room = Arc::default();
     let mut lane = Lane::between(from, to);
     loop {
         let Some(buffer) = Arc::get_mut(&mut room) else {
-            let shared = std::mem::replace(&mut room, rooms.free());
-            rooms.keep(shared);
+            room = tap.spare().unwrap_or_default();
             continue;
         };
         buffer.clear();
+        buffer.reserve_exact(CHUNK);
         let copied = match lane.read(from, buffer) {
             Ok(_) if buffer.is_empty() => break,
             Ok(copied) => copied,
@@ -85,7 +61,7 @@ pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: 
         if count < WORTH_SHARING {
             tap.bytes(stream, chunk);
         } else {
-            tap.shared(stream, Arc::clone(&room), count);
+            tap.shared(stream, Arc::clone(&room));
         }
         let passed = match copied {
             Copied::Taken => pass_on(chunk, to),
