@@ -17,13 +17,14 @@
 //!
 //! Texts are looked at as they read, not as they are escaped; a text that is JSON itself is gone into.
 //!
-//! What it cannot see: a secret that is streamed in pieces, one delta at a time, or one that is encoded
-//! (base64); a name, before the first home folder tells that it is one. For the latter a tape can be
-//! gone through twice: see [`Redactor::again`]. Look at a tape before you share it.
+//! What it cannot see: a secret that is encoded (base64); at first sight, one that is streamed in pieces, one
+//! delta at a time, and a name before the first home folder tells that it is one. For these, a tape can be
+//! gone through twice: see [`Redactor::look_ahead`]. Look at a tape before you share it.
 
 mod counts;
 mod forms;
 pub(crate) mod scan;
+mod streamed;
 mod text;
 
 use std::path::Path;
@@ -38,6 +39,7 @@ pub(crate) use forms::is_masked;
 
 use forms::{is_replaced, is_secret_name};
 use scan::{Kind, Scalar};
+use streamed::{Streamed, Text};
 use text::TextRules;
 
 /// Fields that name a person or an account, wherever they stand.
@@ -76,6 +78,7 @@ const DEEPEST: usize = 8;
 pub struct Redactor {
     text: TextRules,
     paths: Vec<String>,
+    streamed: Streamed,
 }
 
 impl Default for Redactor {
@@ -88,7 +91,7 @@ impl Redactor {
     /// One with the usual rules: keys and tokens, home folders and the names in them, e-mail
     /// addresses, account fields.
     pub fn new() -> Self {
-        Self { text: TextRules::new(), paths: Vec::new() }
+        Self { text: TextRules::new(), paths: Vec::new(), streamed: Streamed::default() }
     }
 
     /// Replaces the values of those variables whose names say that they are secret, the names of the
@@ -123,7 +126,7 @@ impl Redactor {
     /// Another with the same rules, for another tape.
     #[cfg(feature = "session")]
     pub(crate) fn fresh(&self) -> Self {
-        Self { text: self.text.fresh(), paths: self.paths.clone() }
+        Self { text: self.text.fresh(), paths: self.paths.clone(), ..Self::new() }
     }
 
     /// How often what was replaced so far.
@@ -131,10 +134,56 @@ impl Redactor {
         &self.text.counts
     }
 
+    /// Looks at an event before the tape is redacted. When all were looked at, [`again`](Self::again) goes
+    /// back to the first.
+    ///
+    /// ```
+    /// use duologue_protocol::Line;
+    /// use duologue_tape::Event;
+    /// use duologue_tape::redact::Redactor;
+    ///
+    /// let streamed = |text: &str| {
+    ///     let delta = format!(r#"{{"type":"text_delta","text":"{text}"}}"#);
+    ///     let event = format!(r#"{{"type":"content_block_delta","index":0,"delta":{delta}}}"#);
+    ///     Event::ToHost(Line::from(format!(r#"{{"type":"stream_event","event":{event}}}"#)))
+    /// };
+    /// let tape = ["it is ghp_AbCdEfGhIj", "KlMnOpQrStUvWx1234, as you know"].map(streamed);
+    /// let mut redactor = Redactor::new();
+    /// tape.iter().for_each(|event| redactor.look_ahead(event.clone()));
+    /// let mut redactor = redactor.again();
+    /// let [first, second] = tape.map(|event| redactor.event(event));
+    /// assert!(matches!(first, Event::ToHost(line) if line.as_str().unwrap().contains("it is secret-1, as")));
+    /// assert!(matches!(second, Event::ToHost(line) if !line.as_str().unwrap().contains("KlMn")));
+    /// ```
+    pub fn look_ahead(&mut self, event: Event) {
+        if let Event::ToHost(line) = &event
+            && let Some(line) = line.as_str()
+        {
+            let taken = self.streamed.take(line);
+            taken.whole.into_iter().for_each(|text| self.look_at(&text));
+            // Half a name is none.
+            if taken.a_piece {
+                return;
+            }
+        }
+        let _ = self.plain(event);
+    }
+
+    fn look_at(&mut self, text: &Text) {
+        let before = self.text.counts.clone();
+        let Some(new) = self.bytes(text.as_str().as_bytes(), 0) else { return };
+        let counts = self.text.counts.since(&before);
+        self.streamed.change(text, &String::from_utf8_lossy(&new), counts);
+    }
+
     /// The same for the same tape once more, from its beginning: all that it has learned counts from the
     /// first line on, and the counts begin anew.
     #[must_use]
     pub fn again(mut self) -> Self {
+        for text in self.streamed.rest() {
+            self.look_at(&text);
+        }
+        self.streamed.again();
         self.text.counts = Counts::default();
         self
     }
@@ -165,6 +214,15 @@ impl Redactor {
     /// The event without what should not be told.
     #[must_use]
     pub fn event(&mut self, event: Event) -> Event {
+        if let Event::ToHost(line) = &event
+            && let Some(counts) = line.as_str().and_then(|line| self.streamed.line(line))
+        {
+            self.text.counts.add_all(&counts);
+        }
+        self.plain(event)
+    }
+
+    fn plain(&mut self, event: Event) -> Event {
         match event {
             Event::ToHost(line) => Event::ToHost(self.line(line)),
             Event::ToAgent(line) => Event::ToAgent(self.line(line)),
@@ -254,6 +312,12 @@ impl Redactor {
         }
         if self.is_chosen(scalar) {
             return Some(self.text.name("chosen fields", text, "redacted-").into_bytes());
+        }
+        if depth == 0
+            && let Some(piece) = self.streamed.piece(&scalar.path)
+        {
+            let piece = piece.into_bytes();
+            return Some(self.bytes(&piece, depth + 1).unwrap_or(piece));
         }
         let of_account =
             keys.next().is_some_and(|parent| parent.to_lowercase().contains("account"));

@@ -165,7 +165,7 @@ pub(crate) struct Diff {
 ///
 /// Replaces keys and tokens, home folders and user names, e-mail addresses and account fields. The
 /// same thing is replaced by the same words all over the tape, so that it still replays. What was
-/// replaced is counted on stderr. It cannot see a secret that was streamed in pieces: look at a tape
+/// replaced is counted on stderr. It cannot see a secret that is encoded (base64): look at a tape
 /// before you share it.
 ///
 /// Exit codes: 0, or 2 if the tape cannot be read or the new one not written.

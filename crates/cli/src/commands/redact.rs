@@ -24,9 +24,15 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
         args.tape.display()
     );
     let mut redactor = redactor(&args.paths);
-    // A name may stand on the tape before what tells that it is one. A stream is read only once.
+    // A name may stand on the tape before what tells that it is one, and a secret be streamed in pieces. A
+    // stream is read only once.
     if args.tape.is_file() {
-        copy(&mut Reader::new(Input::open(&args.tape)?), &mut redactor, io::sink())?;
+        let mut ahead = Reader::new(Input::open(&args.tape)?);
+        let header = ahead.header()?.context("this is no tape")?;
+        let _ = redactor.header(header);
+        while let Some(entry) = ahead.next_entry().context("could not read the tape")? {
+            redactor.look_ahead(entry.event);
+        }
         redactor = redactor.again();
     }
     match &args.output {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::command::{duologue, recording, text};
@@ -58,6 +59,26 @@ fn a_name_goes_from_the_first_line_on() {
         lines.replace("asks\"]}", "asks\"],\"redacted\":true}")
     });
     assert!(text(&output.stderr).contains("replaced 2 home folders"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_key_that_was_streamed_in_pieces_goes() {
+    let folder = TempDir::new().unwrap();
+    let tape = folder.path().join("t.tape");
+    let piece = |text: &str| {
+        let delta = json!({ "type": "text_delta", "text": text });
+        let event = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+        let line = json!({ "type": "stream_event", "event": event, "session_id": "s" }).to_string();
+        json!({ "dir": "out", "line": line }).to_string() + "\n"
+    };
+    let lines = |pieces: [&str; 3]| pieces.map(piece).concat();
+    let written = lines(["Take sk-ant-api03", "-abcdefghijkl", "mnop, please."]);
+    fs::write(&tape, "{\"tape\":1,\"program\":\"claude\",\"argv\":[]}\n".to_owned() + &written)
+        .unwrap();
+    let output = duologue().arg("redact").arg(&tape).output().unwrap();
+    let entries = text(&output.stdout).split_once('\n').unwrap().1.to_owned();
+    assert_eq!(entries, lines(["Take sk-ant-redacted-1, please.", "", ""]));
+    assert!(text(&output.stderr).contains("replaced 1 keys"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -12,6 +12,16 @@ impl Counts {
         *self.0.entry(kind).or_default() += 1;
     }
 
+    pub(super) fn add_all(&mut self, more: &Self) {
+        more.iter().for_each(|(kind, count)| *self.0.entry(kind).or_default() += count);
+    }
+
+    /// What was replaced since these were counted.
+    pub(super) fn since(&self, before: &Self) -> Self {
+        let before = |kind| before.0.get(kind).copied().unwrap_or_default();
+        Self(self.iter().map(|(kind, count)| (kind, count - before(kind))).collect())
+    }
+
     /// Each kind, and how often it was replaced.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.0.iter().map(|(kind, count)| (*kind, *count))

@@ -7,6 +7,7 @@ use duologue_tape::redact::Redactor;
 use duologue_tape::replay::{Match, Player, Step};
 use duologue_tape::{Event, Header, Reader, Writer};
 use duologue_testkit::recordings;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// This line, redacted.
@@ -145,6 +146,89 @@ fn a_second_time_through_a_tape_all_is_known() {
     let mut redactor = redactor.again();
     assert_eq!(redactor.counts().total(), 0);
     assert_eq!(redacted(&mut redactor, r#"{"text":"ann asks"}"#), r#"{"text":"user1 asks"}"#);
+}
+
+/// Goes through this tape twice. Gives back its lines.
+fn redacted_twice(tape: &[Value]) -> (Vec<Value>, Redactor) {
+    let events = || tape.iter().map(|line| Event::ToHost(Line::from(line.to_string())));
+    let mut redactor = Redactor::new();
+    events().for_each(|event| redactor.look_ahead(event));
+    let mut redactor = redactor.again();
+    let lines = events().map(|event| {
+        let Event::ToHost(line) = redactor.event(event) else { panic!("no line of the agent") };
+        serde_json::from_str(line.as_str().unwrap()).unwrap()
+    });
+    (lines.collect(), redactor)
+}
+
+/// The texts of what was streamed, by their index.
+fn streamed(tape: &[Value]) -> [String; 2] {
+    [0, 1].map(|index| {
+        let of_index = tape.iter().filter(|line| line["event"]["index"] == index);
+        of_index.filter_map(|line| line["event"]["delta"]["text"].as_str()).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_streamed_in_pieces_is_replaced_as_if_it_came_whole(
+        words in prop::collection::vec(prop_oneof![
+            Just("ghp_AbCdEfGhIjKlMnOpQrStUvWx1234"),
+            Just("sk-ant-api03-AbCdEfGhIjKlMnOpQr_-1"),
+            Just("/home/ann.lee/x"),
+            Just("ann.lee@corp.com"),
+            Just("MY_TOKEN=abcd1234efgh"),
+            Just("ann.lee"),
+            Just("\n"),
+            Just("wörter — und \"mehr\""),
+            Just("a"),
+        ], 1..20),
+        lengths in prop::collection::vec(1..12_usize, 1..40),
+    ) {
+        let whole = words.join(" ");
+        let mut letters = whole.chars();
+        let mut pieces: Vec<String> = Vec::new();
+        for length in lengths.iter().cycle() {
+            let piece: String = letters.by_ref().take(*length).collect();
+            if piece.is_empty() {
+                break;
+            }
+            pieces.push(piece);
+        }
+        // Two texts at once, as sub-agents do; the second never ends.
+        let event = |event: Value| json!({ "type": "stream_event", "event": event, "session_id": "s" });
+        let mut tape = vec![event(json!({ "type": "content_block_start", "index": 0 }))];
+        for piece in &pieces {
+            for index in [0, 1] {
+                let delta = json!({ "type": "text_delta", "text": piece });
+                tape.push(event(json!({ "type": "content_block_delta", "index": index, "delta": delta })));
+            }
+        }
+        tape.push(event(json!({ "type": "content_block_stop", "index": 0 })));
+        let (expected, _) = redacted_twice(&[json!({ "type": "assistant", "text": whole })]);
+        let (new, redactor) = redacted_twice(&tape);
+        let expected = expected[0]["text"].as_str().unwrap();
+        prop_assert_eq!(streamed(&new), [expected, expected]);
+        prop_assert_eq!(redactor.counts().total() == 0, expected == whole);
+        let (again, redactor) = redacted_twice(&new);
+        prop_assert_eq!(again, new);
+        prop_assert_eq!(redactor.counts().total(), 0);
+    }
+}
+
+#[test]
+fn only_the_pieces_with_a_secret_change() {
+    let pieces =
+        ["My token", " is gh", "p_AbCdEfGhIjKlMn", "OpQrStUvWx1234", ", and", " that was", " all."];
+    let tape = pieces.map(|text| {
+        let delta = json!({ "type": "text_delta", "text": text });
+        json!({ "type": "stream_event", "event": { "type": "content_block_delta", "index": 0, "delta": delta } })
+    });
+    let (new, redactor) = redacted_twice(&tape);
+    let new = new.iter().map(|line| line["event"]["delta"]["text"].as_str().unwrap());
+    let expected = ["My token", " is secret-1", "", "", ", and", " that was", " all."];
+    assert_eq!(new.collect::<Vec<_>>(), expected);
+    assert_eq!(redactor.counts().to_string(), "1 keys and tokens");
 }
 
 #[test]
