@@ -143,6 +143,8 @@ pub(crate) enum Output {
 /// Print the completions for a shell.
 ///
 /// For bash, for instance: duologue completions bash > ~/.local/share/bash-completion/completions/duologue
+///
+/// Exit codes: 0, or 2 if they cannot be written.
 #[derive(Debug, Parser)]
 pub(crate) struct Completions {
     /// The shell
@@ -153,6 +155,8 @@ pub(crate) struct Completions {
 /// Write the manual pages, one for each command.
 ///
 /// man -l DIR/duologue.1 shows the first of them.
+///
+/// Exit codes: 0, or 2 if they cannot be written.
 #[derive(Debug, Parser)]
 pub(crate) struct Man {
     /// The folder to write them to; it is made if it is not there
@@ -161,6 +165,10 @@ pub(crate) struct Man {
 }
 
 /// Be the agent: a drop-in for claude.
+///
+/// Its own flags (--scenario, --fault, --lenient, --dialect, --install DIR) are told by `duologue agent --help`.
+///
+/// Exit codes: those of claude: 0, or 1 if the turn failed or the command line is wrong.
 #[derive(Debug, Parser)]
 pub(crate) struct Agent {
     /// The flags of Claude Code; --help tells which are ours
@@ -266,6 +274,8 @@ pub(crate) struct Check {
 ///
 /// Reads a tape or a plain capture of stdout and tells what happened in it, each thing once: turns,
 /// agents, texts, tool calls and their results, permissions and who decided, retries, tokens, money.
+///
+/// Exit codes: 0, or 2 if the file cannot be read.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Inspect {
@@ -329,6 +339,8 @@ pub(crate) struct Chat {
 /// Print the JSON Schema of the lines on the wire.
 ///
 /// A line validates if this version understands it. Unknown fields are allowed.
+///
+/// Exit codes: 0, or 2 if it cannot be written.
 #[derive(Debug, Parser)]
 pub(crate) struct Schema {
     /// Only the lines that go this way

@@ -17,7 +17,7 @@ pub(crate) const MISMATCH: u8 = 3;
 /// `run`, `chat`: the agent failed. `doctor`: something is broken.
 pub(crate) const FAILED: u8 = 1;
 
-/// The command line is wrong, or a file could not be read.
+/// The command line is wrong, a file could not be read, or the output not be written.
 pub(crate) const UNREADABLE: u8 = 2;
 
 /// `record`: it failed itself, and no agent was started. Other codes are the agent's; 126 and 127 mean that

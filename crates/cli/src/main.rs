@@ -57,9 +57,10 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
         Err(error) => {
-            report(&error);
+            let code = exit::of(&error);
+            report(&named(error));
             let records = matches!(&args.command, Command::Record(_));
-            ExitCode::from(if records { exit::NOT_RECORDED } else { exit::of(&error) })
+            ExitCode::from(if records { exit::NOT_RECORDED } else { code })
         }
     }
 }
@@ -70,6 +71,16 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A bare error of a full disk comes from what is printed. It should say so.
+fn named(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(io::ErrorKind::StorageFull) if error.chain().count() == 1 => {
+            error.context("the output could not be written")
+        }
+        _ => error,
+    }
 }
 
 /// Whether somebody read what was printed: whoever has had enough still wants the exit code.

@@ -62,7 +62,13 @@ impl TurnOutcome {
         if self.is_success() {
             return None;
         }
-        Some(self.finished.error.as_str().unwrap_or("the turn failed without a reason"))
+        match self.finished.error.as_str() {
+            // What the CLI says of an interrupt is for those who mend it.
+            Some(words) if self.is_interrupted() && words.starts_with("[ede_diagnostic]") => {
+                Some("the turn was interrupted")
+            }
+            words => Some(words.unwrap_or("the turn failed without a reason")),
+        }
     }
 
     /// What the turn cost, in USD.

@@ -294,7 +294,7 @@ impl Redactor {
 
     fn number(&mut self, scalar: &Scalar, raw: &[u8]) -> Option<Vec<u8>> {
         let tells = self.is_chosen(scalar) && raw != b"0";
-        tells.then(|| self.text.counts.add("chosen fields"));
+        tells.then(|| self.text.counts.add(Counts::CHOSEN));
         tells.then(|| b"0".to_vec())
     }
 
@@ -311,7 +311,7 @@ impl Redactor {
             return None;
         }
         if self.is_chosen(scalar) {
-            return Some(self.text.name("chosen fields", text, "redacted-").into_bytes());
+            return Some(self.text.name(Counts::CHOSEN, text, "redacted-").into_bytes());
         }
         if depth == 0
             && let Some(piece) = self.streamed.piece(&scalar.path)

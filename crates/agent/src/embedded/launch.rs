@@ -5,6 +5,7 @@ mod parse;
 mod print;
 
 use std::io::Write as _;
+use std::path::Path;
 
 use super::choose::{Chosen, choose};
 use super::conversation::Conversation;
@@ -60,7 +61,8 @@ pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
         }
         Err(refused) => {
             if let Some(result) = refused.result {
-                say(&format!("{result}\n"));
+                // The code tells that it failed, either way.
+                let _ = say(&format!("{result}\n"));
             }
             complain(&refused.message);
             1
@@ -72,11 +74,11 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     let flags = Flags::parse(args)?;
     let well = Exit { code: 0, message: None };
     if flags.has("--version") {
-        say(&format!("{VERSION} (Claude Code)\n"));
+        say(&format!("{VERSION} (Claude Code)\n"))?;
         return Ok(well);
     }
     if flags.has("--help") {
-        say(HELP);
+        say(HELP)?;
         return Ok(well);
     }
     let var = |name: &str| std::env::var(name).ok();
@@ -106,11 +108,23 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
         (Format::StreamJson, _) => serve_process(&mut agent, stdin(), To::stdout(), options).await,
         (_, output) => {
             let line = input::prompt_line(&invocation.prompt)?;
-            print::one(&mut agent, line, output, invocation.is_verbose, options).await
+            print::one(&mut agent, line, output, invocation.is_verbose, options).await?
         }
     };
     agent.end().await;
     Ok(exit)
+}
+
+/// What this command line asks of an agent that works in this directory.
+pub(super) fn setup_of(cwd: &Path, args: Vec<String>) -> Result<Setup, String> {
+    let flags = Flags::parse(args)?;
+    // Only what the CLI has there to keep root from harm.
+    let var = |name: &str| (name == "IS_SANDBOX").then(|| std::env::var(name).ok())?;
+    let setup = parse::setup(&flags, cwd, &var).map_err(|refused| refused.message)?;
+    match setup.start {
+        Start::New => Ok(setup),
+        _ => Err("an old conversation is not gone on with in this process".to_owned()),
+    }
 }
 
 /// Opens the conversation that the setup names.
@@ -212,9 +226,15 @@ fn refused(message: String, session: &str) -> Refused {
     Refused { message, result: Some(result.to_string()) }
 }
 
-/// Nobody is there to be told, if this fails.
-fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Whoever has read enough need not be told that there is more.
+fn say(text: &str) -> Result<(), Refused> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("Error: the answer could not be written to stdout: {error}").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn complain(message: &str) {

@@ -1,5 +1,6 @@
 //! [`Setup`]: how an embedded agent is to be.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use duologue_protocol::permission::PermissionMode;
@@ -103,6 +104,29 @@ pub enum Start {
 }
 
 impl Setup {
+    /// An agent that works in this directory as this command line of `claude` would have it, and keeps nothing on
+    /// disk: with the options that a host would have started a process with, a test sees the same rules.
+    ///
+    /// ```
+    /// use duologue_agent::embedded::Setup;
+    ///
+    /// let setup = Setup::with_args("/tmp", ["--disallowedTools", "Bash", "--max-turns", "2"])?;
+    /// assert_eq!(setup.disallowed, ["Bash"]);
+    /// assert!(Setup::with_args("/tmp", ["--max-turns", "many"]).is_err());
+    /// # Ok::<(), String>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the command line is none, in words for people; or if it names an old conversation.
+    pub fn with_args(
+        cwd: impl Into<PathBuf>,
+        args: impl IntoIterator<Item: Into<OsString>>,
+    ) -> Result<Self, String> {
+        let text = |arg: OsString| arg.to_string_lossy().into_owned();
+        let args = args.into_iter().map(|arg| text(arg.into())).collect();
+        super::launch::setup_of(&cwd.into(), args)
+    }
+
     /// An agent that works in this directory, asks its host, and keeps nothing on disk.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         let cwd = cwd.into();

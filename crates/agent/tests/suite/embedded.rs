@@ -1,5 +1,6 @@
 //! The embedded agent, driven line by line and by our own host.
 
+use duologue::ask::{Decision, PermissionRequest};
 use duologue_agent::embedded::{Embedded, Setup};
 use duologue_model::{Block, OfflineModel, Reply, Retrying, Scenario, ScriptedModel};
 use serde_json::{Value, json};
@@ -92,6 +93,35 @@ async fn what_is_denied_does_not_happen_and_the_model_hears_why() {
     let result = lines.last().unwrap();
     assert_eq!(result["result"], "A pity.");
     assert_eq!(result["permission_denials"][0]["tool_name"], "Bash");
+}
+
+#[tokio::test]
+async fn what_a_host_would_say_at_the_command_line_counts_in_its_process_too() {
+    let scenario = || {
+        let bash = Reply::new().say(bash("touch seen.txt"));
+        Scenario::new().reply(bash).reply(Reply::text("So be it."))
+    };
+    let allow = |_: PermissionRequest| async { Decision::allow() };
+    let asked = || duologue::Session::builder().on_permission(allow);
+    let cases = [
+        (asked(), true),
+        (asked().disallowed_tools(["Bash"]), false),
+        (duologue::Session::builder(), false),
+        (duologue::Session::builder().allowed_tools(["Bash"]), true),
+    ];
+    for (builder, made) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = Setup::with_args(folder.path(), builder.arguments().unwrap()).unwrap();
+        let model = duologue_model::ScriptedModel::new(scenario()).unwrap();
+        let agent = Embedded::new(setup, model).unwrap();
+        let options = agent.options();
+        let (reader, writer) = duologue_agent::in_process(agent, options);
+        let session = builder.connect(reader, writer).await.unwrap();
+        let outcome = session.prompt("go").await.unwrap().outcome().await.unwrap();
+        assert_eq!(outcome.text(), "So be it.");
+        assert_eq!(folder.path().join("seen.txt").exists(), made);
+        session.close().await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub(crate) redact: bool,
 
     /// Also leave out what stands at this path of a line: message.content[].text
-    #[arg(long = "path", value_name = "PATH", requires = "redact")]
+    #[arg(long = "path", value_name = "PATH", requires = "redact", value_parser = path_of_a_line)]
     pub(crate) paths: Vec<String>,
 
     /// How many MiB may wait for a slow disk before recording stops
@@ -181,7 +181,7 @@ pub(crate) struct Redact {
     pub(crate) output: Option<PathBuf>,
 
     /// Also replace what stands at this path of a line, and under it: message.content[].text
-    #[arg(long = "path", value_name = "PATH")]
+    #[arg(long = "path", value_name = "PATH", value_parser = path_of_a_line)]
     pub(crate) paths: Vec<String>,
 }
 
@@ -194,4 +194,17 @@ pub(crate) struct Start {
     /// The program and its arguments
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Names, with a dot between two, each with `[]` for every list that it is: a typo must not look as if all were
+/// well.
+fn path_of_a_line(path: &str) -> Result<String, String> {
+    let is_name = |part: &str| {
+        let name = part.trim_end_matches("[]");
+        !name.is_empty() && !name.contains(['[', ']']) && !name.starts_with(char::is_whitespace)
+    };
+    match path.split('.').all(is_name) {
+        true => Ok(path.to_owned()),
+        false => Err("names and dots, with [] after a list: message.content[].text".to_owned()),
+    }
 }

@@ -1,11 +1,9 @@
 //! `duologue agent`.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context as _;
-use duologue_agent::embedded;
+use duologue_agent::embedded::{self, Setup};
 
 use crate::args::Agent;
 use crate::install::{self, MADE_BY};
@@ -34,7 +32,14 @@ fn install_folder(flags: &[String]) -> anyhow::Result<Option<(&str, &[String])>>
 
 /// Writes an executable named `claude`, for hosts that take one path and no arguments. The flags are its own.
 fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
-    fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    // Better now than when a test starts it.
+    Setup::with_args(".", flags).map_err(anyhow::Error::msg)?;
+    let named = |flag: &String| flag.strip_prefix("--scenario=").map(str::to_owned);
+    let next = flags.iter().skip_while(|flag| *flag != "--scenario").nth(1);
+    if let Some(scenario) = flags.iter().find_map(named).or_else(|| next.cloned()) {
+        duologue_model::Scenario::read(&scenario)?;
+    }
+    let folder = &install::folder(folder)?;
     let mut command = install::us()? + " agent";
     let mut is_path = false;
     for flag in flags {

@@ -40,6 +40,10 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     }
     let Some(output) = &args.output else { anyhow::bail!("--output is missing") };
     let path = tape_path(output, args)?;
+    if let Some(code) = child::is_missing(&args.command) {
+        // A tape of nothing would only be in the way of the next try.
+        return Ok(code);
+    }
     let streams = Streams::open()?;
     let voice = streams.voice();
     let (told, was_told) = mpsc::channel();
@@ -80,7 +84,11 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     tap.exit(end.exit());
 
     match recorder.finish(PATIENCE) {
-        Ok(counts) if args.redact => voice.say(&format!("replaced {counts}")),
+        Ok(counts) if args.redact => {
+            voice.say(&format!("replaced {counts}"));
+            let warning = crate::commands::redact::nothing_chosen(&args.paths, &counts);
+            warning.into_iter().for_each(|warning| voice.say(&warning));
+        }
         Ok(_) => {}
         Err(_) => {
             let _ = was_told.recv_timeout(TOLD);

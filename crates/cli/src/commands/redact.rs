@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use anyhow::Context as _;
-use duologue_tape::redact::Redactor;
+use duologue_tape::redact::{Counts, Redactor};
 use duologue_tape::{Reader, TapeFile, Writer};
 
 use crate::args::Redact;
@@ -49,7 +49,17 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
         anstream::eprintln!("line {} of the tape was cut off, and is left out", torn.line);
     }
     anstream::eprintln!("replaced {}", redactor.counts());
+    if let Some(warning) = nothing_chosen(&args.paths, redactor.counts()) {
+        anstream::eprintln!("{warning}");
+    }
     Ok(exit::OK)
+}
+
+/// Said if nothing stands at any of the paths: it might be a typo.
+pub(crate) fn nothing_chosen(paths: &[String], counts: &Counts) -> Option<String> {
+    let is_chosen = counts.iter().any(|(kind, _)| kind == Counts::CHOSEN);
+    let none = !paths.is_empty() && !is_chosen;
+    none.then(|| format!("nothing stands at {}: is it spelt so on the tape?", paths.join(" or ")))
 }
 
 /// One with the usual rules, what this environment tells, and these paths.

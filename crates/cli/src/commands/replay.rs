@@ -59,7 +59,7 @@ fn install(args: &Replay) -> anyhow::Result<u8> {
     let script = format!(
         "{MADE_BY}replay --install`: the agent on a tape.\n\
          tape=${{{TAPE}:-{tape}}}\n\
-         [ -n \"$tape\" ] || {{ echo 'duologue: set {TAPE}' >&2; exit 2; }}\n\
+         [ -n \"$tape\" ] || {{ echo 'duologue: set {TAPE} to the tape that is to be replayed' >&2; exit 2; }}\n\
          exec {us} replay{flags} \"$tape\" -- \"$@\"\n"
     );
     let path = install::claude(&folder, &script)?;

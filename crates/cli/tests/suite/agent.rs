@@ -366,6 +366,38 @@ fn it_is_installed_with_flags_of_its_own() {
 }
 
 #[test]
+fn what_cannot_be_used_is_not_installed() {
+    let place = place();
+    for flags in [["--bogus", "x"], ["--scenario", "none.toml"], ["--max-turns", "many"]] {
+        let command = [&["agent", "--install", "bin"], &flags[..]].concat();
+        let output = agent(place.path()).args(command).output().unwrap();
+        assert!(!output.status.success(), "{flags:?}");
+        assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{flags:?}");
+        assert!(!place.path().join("bin/claude").exists(), "{flags:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let place = place();
+    let full = |args: &[&str]| {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+        let command = command.args(args).current_dir(place.path()).env_clear();
+        command.env("CLAUDE_CONFIG_DIR", place.path()).stdout(full).output().unwrap()
+    };
+    for format in ["text", "json"] {
+        let output = full(&["agent", "-p", "say hi", "--output-format", format]);
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        assert!(text(&output.stderr).contains("stdout"), "{}", text(&output.stderr));
+    }
+    let output = full(&["schema"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the output could not be written"));
+}
+
+#[test]
 fn run_uses_it_where_claude_is_not_installed_and_says_so() {
     let place = place();
     std::fs::write(place.path().join("a.txt"), "alpha").unwrap();

@@ -195,6 +195,13 @@ fn exit_codes_and_signals_are_the_agents() {
     let output = record(&tape, &["/no/such/agent"]).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(127));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/agent"));
+    // There is none in the way of the next try.
+    let none = folder.path().join("none.tape");
+    for missing in ["/no/such/agent", "./no-such-agent", "no-such-agent"] {
+        let output = record(&none, &[missing]).wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(127));
+        assert!(!none.exists());
+    }
 }
 
 #[test]

@@ -100,6 +100,22 @@ fn chosen_paths_go_too() {
 }
 
 #[test]
+fn a_path_that_is_none_or_leads_nowhere_is_told() {
+    let tape = recording("2.1.325/01-plain-text.tape");
+    for path in ["][", "a[", "a..b", "", "a[0]"] {
+        let output = duologue().args(["redact", "--path", path]).arg(&tape).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{path}");
+        assert!(text(&output.stderr).contains("message.content[].text"), "{path}");
+    }
+    for (path, leads) in [("message.contnt", false), ("message.content[].text", true)] {
+        let output = duologue().args(["redact", "--path", path]).arg(&tape).output().unwrap();
+        assert!(output.status.success());
+        let stderr = text(&output.stderr);
+        assert_eq!(stderr.contains("nothing stands at"), !leads, "{path}: {stderr}");
+    }
+}
+
+#[test]
 fn only_tapes_are_redacted() {
     let output =
         duologue().arg("redact").arg("-").write_stdin("{\"type\":\"x\"}\n").output().unwrap();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use duologue_link::{Overflow, Tap};
 use duologue_protocol::control::{Elicitation, RequestUserDialog};
-use duologue_protocol::launch::{CliVersion, Launch, PermissionPrompts};
+use duologue_protocol::launch::{ArgvBudget, CliVersion, Launch, PermissionPrompts};
 use duologue_protocol::{CallbackId, Direction, Line, RawJson, RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -363,6 +363,9 @@ impl SessionBuilder {
 
     /// Holds the conversation over these two ends of a pipe, without a process.
     ///
+    /// The agent runs already. What would be said on its command line or in its environment (rules, limits, the
+    /// directory) is not said: see [`arguments`](Self::arguments).
+    ///
     /// ```
     /// # async fn example(socket: tokio::net::TcpStream) -> Result<(), duologue::Error> {
     /// use duologue::Session;
@@ -383,19 +386,36 @@ impl SessionBuilder {
         self.begin(Some(Pipe { reader: Box::new(reader), writer: Box::new(writer) })).await
     }
 
-    async fn begin(mut self, pipe: Option<Pipe>) -> Result<Session, Error> {
-        if !self.tools.is_empty() {
-            let tools = std::mem::take(&mut self.tools).into_iter();
-            let server = tools.fold(mcp::server(TOOLS), mcp::Server::tool);
-            self.handlers.mcp.push(Arc::new(server));
-        }
-        let mut launch = self.config.launch;
+    /// What the agent would be started with, [`program_args`](Self::program_args) aside: to tell it to one that runs
+    /// already, as the embedded agent in a test does.
+    ///
+    /// ```
+    /// use duologue::Session;
+    ///
+    /// let args = Session::builder().disallowed_tools(["Bash"]).arguments()?;
+    /// assert!(args.iter().any(|arg| arg.to_string_lossy().contains("Bash")));
+    /// # Ok::<(), duologue::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the options do not fit each other, or the CLI version that was set.
+    pub fn arguments(&self) -> Result<Vec<OsString>, Error> {
+        // Nothing goes into files: nobody would remove them.
+        let launch = self.whole_launch().argv_budget(ArgvBudget::new(usize::MAX, usize::MAX));
+        Ok(launch.plan(self.version.as_ref())?.args)
+    }
+
+    /// The options, and what follows from who is asked.
+    fn whole_launch(&self) -> Launch {
+        let mut launch = self.config.launch.clone();
         for (number, hook) in self.handlers.hooks.iter().enumerate() {
             let matcher = hook.as_matcher(CallbackId::from(callback_name(number)));
             launch = launch.hook(hook.event.clone(), matcher);
         }
-        for server in &self.handlers.mcp {
-            launch = launch.sdk_mcp_server(Text::from(server.name()));
+        let tools = (!self.tools.is_empty()).then_some(TOOLS);
+        let servers = self.handlers.mcp.iter().map(|server| server.name());
+        for name in servers.chain(tools) {
+            launch = launch.sdk_mcp_server(Text::from(name));
         }
         if !self.handlers.dialog_kinds.is_empty() {
             launch = launch
@@ -406,7 +426,16 @@ impl SessionBuilder {
         if asks && !launch.has_permission_prompts() {
             launch = launch.permission_prompts(PermissionPrompts::Host);
         }
-        self.config.launch = launch;
+        launch
+    }
+
+    async fn begin(mut self, pipe: Option<Pipe>) -> Result<Session, Error> {
+        if !self.tools.is_empty() {
+            let tools = std::mem::take(&mut self.tools).into_iter();
+            let server = tools.fold(mcp::server(TOOLS), mcp::Server::tool);
+            self.handlers.mcp.push(Arc::new(server));
+        }
+        self.config.launch = self.whole_launch();
         let verbatim = self.config.launch.plan(self.version.as_ref())?.verbatim_prompts;
         let tested = self.version.as_ref().is_none_or(find::is_tested);
         let version = self.version;

@@ -8,6 +8,9 @@ use std::fmt;
 pub struct Counts(BTreeMap<&'static str, u64>);
 
 impl Counts {
+    /// The kind of what stood at a path that was [chosen](super::Redactor::path).
+    pub const CHOSEN: &'static str = "chosen fields";
+
     pub(super) fn add(&mut self, kind: &'static str) {
         *self.0.entry(kind).or_default() += 1;
     }

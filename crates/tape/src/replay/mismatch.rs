@@ -47,7 +47,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the host does something else than on the tape")?;
         if let Some(line) = self.tape_line {
-            write!(f, " (its line {line})")?;
+            write!(f, " (line {line} of the tape)")?;
         }
         write!(f, "\n  expected: {}\n  got:      {}", self.expected, self.got)?;
         for (path, expected, got) in &self.differences {

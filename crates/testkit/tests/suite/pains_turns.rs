@@ -151,6 +151,7 @@ async fn p16_an_interrupted_turn_is_interrupted_and_no_error() {
     turn.interrupt().await.unwrap();
     let outcome = turn.outcome().await.unwrap();
     assert_eq!(outcome.outcome(), Outcome::Interrupted);
+    assert_eq!(outcome.error(), Some("the turn was interrupted"));
     // What the result says stays there for whoever wants it.
     assert_eq!(outcome.finished().subtype.as_str(), Some("error_during_execution"));
     // An error that nobody asked for stays one.

@@ -50,7 +50,11 @@ impl Invocation {
                 "Error: --input-format=stream-json requires output-format=stream-json.".into()
             );
         }
-        let setup = setup(flags, &var)?;
+        let cwd = std::env::current_dir().map_err(|error| format!("Error: {error}"))?;
+        let mut setup = setup(flags, &cwd, &var)?;
+        setup.options = setup.options.with_environment();
+        setup.config = config(&cwd, &var);
+        setup.persists = !flags.has("--no-session-persistence");
         Ok(Self { setup, input, output, is_verbose, prompt: flags.rest.join(" ") })
     }
 }
@@ -64,12 +68,14 @@ fn format(flag: &str, value: Option<&str>) -> Result<Format, Refused> {
     }
 }
 
-fn setup(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Setup, Refused> {
-    let cwd = std::env::current_dir().map_err(|error| format!("Error: {error}"))?;
-    let mut setup = Setup::new(&cwd);
+/// What the flags ask of an agent that works in this directory.
+pub(super) fn setup(
+    flags: &Flags,
+    cwd: &Path,
+    var: &impl Fn(&str) -> Option<String>,
+) -> Result<Setup, Refused> {
+    let mut setup = Setup::new(cwd);
     setup.options = options(flags, var)?;
-    setup.config = config(&cwd, var);
-    setup.persists = !flags.has("--no-session-persistence");
     setup.model = flags.value("--model").map(str::to_owned);
     setup.fallback_models =
         flags.values("--fallback-model").flat_map(|list| list.split(',')).map(full_name).collect();
@@ -186,7 +192,7 @@ fn options(flags: &Flags, var: &impl Fn(&str) -> Option<String>) -> Result<Optio
     if let Some(id) = flags.value("--session-id") {
         options = options.session_id(id);
     }
-    Ok(options.with_environment())
+    Ok(options)
 }
 
 /// Where conversations and the user's settings lie: where the CLI has them only if it is told so.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::parse::Format;
-use super::{Exit, say};
+use super::{Exit, Refused, say};
 use crate::embedded::Embedded;
 use crate::options::Options;
 use crate::serve::{To, serve_process};
@@ -18,10 +18,10 @@ pub(super) async fn one(
     format: Format,
     is_verbose: bool,
     options: Options,
-) -> Exit {
+) -> Result<Exit, Refused> {
     let stdin = Cursor::new(format!("{line}\n").into_bytes());
     if format == Format::StreamJson {
-        return serve_process(agent, stdin, To::stdout(), options).await;
+        return Ok(serve_process(agent, stdin, To::stdout(), options).await);
     }
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let keeps_all = format == Format::Json && is_verbose;
@@ -30,11 +30,11 @@ pub(super) async fn one(
     let (lines, result) = listening.await.unwrap_or_default();
     match (format, result) {
         (_, None) => {}
-        (Format::Json, Some(_)) if keeps_all => say(&format!("[{}]\n", lines.join(","))),
-        (Format::Json, Some(result)) => say(&format!("{result}\n")),
-        (_, Some(result)) => say(&format!("{}\n", text(&result))),
+        (Format::Json, Some(_)) if keeps_all => say(&format!("[{}]\n", lines.join(",")))?,
+        (Format::Json, Some(result)) => say(&format!("{result}\n"))?,
+        (_, Some(result)) => say(&format!("{}\n", text(&result)))?,
     }
-    exit
+    Ok(exit)
 }
 
 /// The lines that are wanted, and the last result.

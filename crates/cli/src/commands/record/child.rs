@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -158,6 +159,25 @@ impl End {
             None => u8::try_from(self.0.code().unwrap_or_default()).unwrap_or(u8::MAX),
         }
     }
+}
+
+/// Says so, and with which code that ends, if there is no such program.
+pub(super) fn is_missing(command: &[OsString]) -> Option<u8> {
+    let program = Path::new(command.first()?);
+    // As it is looked for when it is started.
+    let is_missing = match program.components().count() > 1 || program.is_absolute() {
+        true => !program.exists(),
+        false => std::env::var_os("PATH").is_some_and(|path| {
+            !std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+        }),
+    };
+    is_missing.then(|| {
+        crate::report(&anyhow::anyhow!(
+            "could not start {}: there is no such program, so nothing was recorded",
+            program.display()
+        ));
+        NOT_THERE
+    })
 }
 
 /// Becomes the agent, and dies with its parent: however `record` ends, its agent does not stay.
