@@ -62,7 +62,7 @@ pub(crate) struct SessionArgs {
     pub(crate) max_turns: Option<u32>,
 
     /// How many dollars the session may cost
-    #[arg(long, value_name = "USD", help_heading = "Agent")]
+    #[arg(long, value_name = "USD", help_heading = "Agent", allow_negative_numbers = true)]
     pub(crate) max_budget_usd: Option<f64>,
 
     /// Where the agent works

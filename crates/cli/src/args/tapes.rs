@@ -77,7 +77,7 @@ pub(crate) struct Replay {
     pub(crate) on_mismatch: OnMismatch,
 
     /// How fast: instant, real, or a factor: 2 is twice as fast
-    #[arg(long, value_name = "SPEED", default_value = "instant")]
+    #[arg(long, value_name = "SPEED", default_value = "instant", allow_negative_numbers = true)]
     pub(crate) speed: Speed,
 
     /// Put a `claude` into this folder that replays

@@ -82,6 +82,15 @@ fn who_is_not_logged_in_is_told_how() {
 }
 
 #[test]
+fn an_agent_that_speaks_of_no_token_may_need_none() {
+    let reply = json!({ "account": { "apiKeySource": "none" } });
+    let play = Play::new(&Script::new().on("initialize", [Step::Reply(Answer::Success(reply))]));
+    let output = doctor(&play, &["--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(finding(&json(&output), "account")["state"], "warning");
+}
+
+#[test]
 fn a_damaged_configuration_is_broken() {
     let play = Play::new(&Script::new());
     let folder = play.home.path().join(".claude");

@@ -364,7 +364,6 @@ impl Talk {
     }
 
     async fn over(&mut self, over: Result<TurnOutcome, Error>) -> anyhow::Result<()> {
-        self.turn = None;
         // What it said may still wait to be shown.
         loop {
             tokio::select! {
@@ -376,6 +375,7 @@ impl Talk {
                 () = std::future::ready(()) => break,
             }
         }
+        self.turn = None;
         match over {
             // Its end was shown, unless it ended without one.
             Ok(outcome) if outcome.finished().turn.value().is_none() => {

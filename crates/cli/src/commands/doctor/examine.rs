@@ -135,8 +135,13 @@ fn account(reply: &InitializeReply) -> Finding {
     let plan = told(account.subscription_type.as_str());
     let parts: Vec<String> = plan.into_iter().chain(source).chain(token).collect();
     if parts.is_empty() && !elsewhere {
+        const WHAT: &str = "nobody is logged in, and there is no API key";
         let how = "Run `claude` and then /login, or set ANTHROPIC_API_KEY.";
-        return Finding::broken(NAME, "nobody is logged in, and there is no API key", how);
+        // Claude Code tells where its token comes from. Other agents may need none.
+        return match account.token_source.as_str() {
+            Some(_) => Finding::broken(NAME, WHAT, how),
+            None => Finding::warning(NAME, WHAT, "Nothing to do, if this agent needs neither."),
+        };
     }
     let parts = parts.into_iter().chain(provider.filter(|_| elsewhere));
     Finding::well(NAME, parts.collect::<Vec<_>>().join(", "))
