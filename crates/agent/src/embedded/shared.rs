@@ -227,9 +227,7 @@ fn permissions(setup: &Setup, settings: &Settings, context: &ToolContext) -> Per
     for folder in &setup.directories {
         permissions.add_directory(folder, RuleSource::CliArg);
     }
-    if let Ok(outputs) = context.outputs() {
-        permissions.add_readable(outputs);
-    }
+    permissions.add_readable(context.outputs_path());
     permissions
 }
 

@@ -56,8 +56,33 @@ struct Agent {
 #[derive(Debug)]
 enum Folder {
     Given(PathBuf),
-    NotYet,
-    Temporary(TempDir),
+    Temporary(Temporary),
+}
+
+/// A folder that is made when it is needed: one that nobody needed cannot be left behind.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    folder: Option<TempDir>,
+}
+
+impl Temporary {
+    fn new() -> Self {
+        let parent = std::env::temp_dir();
+        let parent = path::real(&parent).unwrap_or(parent);
+        Self { path: parent.join(format!("duologue-{}", uuid::Uuid::new_v4())), folder: None }
+    }
+
+    fn make(&mut self) -> io::Result<()> {
+        if let (None, Some(parent), Some(name)) =
+            (&self.folder, self.path.parent(), self.path.file_name())
+        {
+            // All of its name is random already.
+            let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir_in(parent)?;
+            self.folder = Some(folder);
+        }
+        Ok(())
+    }
 }
 
 impl ToolContext {
@@ -73,7 +98,7 @@ impl ToolContext {
                 home: path::home(),
                 directories: Mutex::default(),
                 environment: Mutex::default(),
-                results: Mutex::new(Folder::NotYet),
+                results: Mutex::new(Folder::Temporary(Temporary::new())),
                 tasks: Tasks::default(),
             }),
             cancel: Cancel::new(),
@@ -194,21 +219,26 @@ impl ToolContext {
         inside
     }
 
+    /// Where the folder for outputs is, or will be once there is something to put there.
+    pub(crate) fn outputs_path(&self) -> PathBuf {
+        match &*lock(&self.session.results) {
+            Folder::Given(path) => path.clone(),
+            Folder::Temporary(folder) => folder.path.clone(),
+        }
+    }
+
     /// The folder for outputs, there from now on. The model is told to read there: it should be
     /// allowed to.
     ///
     /// # Errors
     /// If it cannot be made.
     pub fn outputs(&self) -> io::Result<PathBuf> {
+        let path = self.outputs_path();
         let mut folder = lock(&self.session.results);
-        if let Folder::NotYet = *folder {
-            *folder = Folder::Temporary(tempfile::Builder::new().prefix("duologue-").tempdir()?);
+        if let Folder::Temporary(temporary) = &mut *folder {
+            temporary.make()?;
         }
-        let path = match &*folder {
-            Folder::Given(path) => path.clone(),
-            Folder::Temporary(folder) => folder.path().to_path_buf(),
-            Folder::NotYet => return Err(io::Error::other("no folder for outputs")),
-        };
+        drop(folder);
         std::fs::create_dir_all(&path)?;
         Ok(path)
     }
