@@ -9,8 +9,11 @@ use super::counts::Counts;
 /// What the pieces are called in a line.
 const NAMES: &[&str] = &["text", "partial_json", "thinking"];
 
-/// More of a text than this is not looked at together.
-const LONGEST: usize = 16 * 1024 * 1024;
+/// More of a text than this is not looked at together, if it can be parted between two words.
+const LONG: usize = 1024 * 1024;
+
+/// More than this is not looked at together.
+const LONGEST: usize = 16 * LONG;
 
 /// So much must read as before to tell that a text goes on as before, and so far it is looked for.
 const ANCHOR: usize = 16;
@@ -86,10 +89,12 @@ impl Streamed {
         };
         self.seen += 1;
         let text = self.open.entry(key).or_default();
+        let length = text.whole.len();
+        let is_over = length > LONGEST || (length > LONG && piece.starts_with(char::is_whitespace));
+        let whole = is_over.then(|| std::mem::take(text));
         text.pieces.push((self.seen, text.whole.len()));
         text.whole.push_str(&piece);
-        let is_long = text.whole.len() > LONGEST;
-        Taken { a_piece: true, whole: is_long.then(|| std::mem::take(text)) }
+        Taken { a_piece: true, whole }
     }
 
     /// All texts that have not ended.

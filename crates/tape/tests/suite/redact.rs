@@ -232,6 +232,22 @@ fn only_the_pieces_with_a_secret_change() {
 }
 
 #[test]
+fn a_long_text_is_looked_at_in_parts_between_two_words() {
+    let key = ["ghp_AbCdEfGhIj", "KlMnOpQrStUvWx1234"];
+    let words = " and so on".repeat(40_000);
+    let mut tape = Vec::new();
+    for _ in 0..8 {
+        for text in [words.as_str(), " ", key[0], key[1]] {
+            let delta = json!({ "type": "text_delta", "text": text });
+            tape.push(json!({ "type": "stream_event", "event": { "type": "content_block_delta", "index": 0, "delta": delta } }));
+        }
+    }
+    let (new, redactor) = redacted_twice(&tape);
+    assert_eq!(streamed(&new)[0], format!("{words} secret-1").repeat(8));
+    assert_eq!(redactor.counts().to_string(), "8 keys and tokens");
+}
+
+#[test]
 fn a_redacted_recording_replays_to_the_host_that_was_recorded() {
     // A chosen field that is no UTF-8 goes, and with it what made the line unreadable.
     for recording in recordings().into_iter().filter(|tape| tape.name != "24z-invalid-utf8") {
