@@ -121,9 +121,10 @@ pub(super) async fn after_a_crash(stage: &Stage) -> Verdict {
     let (id, pid) = (session.session_id(), session.pid());
     let pid = pid.ok_or_else(|| Trouble::fails("no process"))?;
     let id = id.ok_or_else(|| Trouble::fails("no id"))?;
-    // Some write it down a little later. Only what is on disk can come back.
+    // Some write it down a little later, and what was asked before what was answered: without an answer it
+    // does not come back.
     let kept = async {
-        while !stage.keeps(&id, "heron") {
+        while !stage.keeps(&id, "Yes.") {
             tokio::time::sleep(LOOK).await;
         }
     };
