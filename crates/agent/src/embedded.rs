@@ -74,8 +74,11 @@ impl Embedded {
     /// An agent that this model thinks for.
     ///
     /// # Errors
-    /// If something of the setup cannot be used, in words for people.
+    /// If something of the setup cannot be used, such as an old conversation to go on with, in words for people.
     pub fn new(setup: Setup, model: impl Model + 'static) -> Result<Self, String> {
+        if setup.start != Start::New {
+            return Err("only a process of its own can go on with an old conversation".to_owned());
+        }
         Self::with_conversation(setup, Arc::new(model), Conversation::default())
     }
 

@@ -120,11 +120,7 @@ pub(super) fn setup_of(cwd: &Path, args: Vec<String>) -> Result<Setup, String> {
     let flags = Flags::parse(args)?;
     // Only what the CLI has there to keep root from harm.
     let var = |name: &str| (name == "IS_SANDBOX").then(|| std::env::var(name).ok())?;
-    let setup = parse::setup(&flags, cwd, &var).map_err(|refused| refused.message)?;
-    match setup.start {
-        Start::New => Ok(setup),
-        _ => Err("an old conversation is not gone on with in this process".to_owned()),
-    }
+    parse::setup(&flags, cwd, &var).map_err(|refused| refused.message)
 }
 
 /// Opens the conversation that the setup names.

@@ -117,7 +117,7 @@ impl Setup {
     /// ```
     ///
     /// # Errors
-    /// If the command line is none, in words for people; or if it names an old conversation.
+    /// If the command line is none, in words for people.
     pub fn with_args(
         cwd: impl Into<PathBuf>,
         args: impl IntoIterator<Item: Into<OsString>>,

@@ -124,6 +124,13 @@ async fn what_a_host_would_say_at_the_command_line_counts_in_its_process_too() {
     }
 }
 
+#[test]
+fn an_old_conversation_is_not_passed_over_in_a_process_of_others() {
+    let setup = Setup::with_args("/tmp", ["--continue"]).unwrap();
+    let refused = Embedded::new(setup, OfflineModel::new()).unwrap_err();
+    assert!(refused.contains("an old conversation"), "{refused}");
+}
+
 #[tokio::test]
 async fn reading_is_not_asked_and_offline_requests_are_carried_out() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use lane::{Copied, Lane};
 
-/// How much is moved at once: what a pipe holds.
+/// How much is moved at once: what a pipe holds, and no more than what the recorder gives back.
 const CHUNK: usize = 64 * 1024;
 
 /// Chunks with less than this in them are copied for the tape: to keep all of their room would cost more.
