@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use duologue::{Session, SessionBuilder, find};
 
+use crate::print;
+use crate::visible::ours;
+
 /// An agent that can be started.
 #[derive(Debug)]
 pub(crate) struct Agent {
@@ -40,9 +43,7 @@ impl Agent {
     pub(crate) fn resolve_or_embedded(command: &[String]) -> anyhow::Result<Self> {
         match Self::resolve(command) {
             Err(error) if command.is_empty() && error.is::<find::NotFound>() => {
-                anstream::eprintln!(
-                    "Claude Code is not installed here: the embedded agent answers."
-                );
+                print::err(&ours("Claude Code is not installed here: the embedded agent answers."));
                 let program = std::env::current_exe().context("this program cannot be found")?;
                 Ok(Self { program, leading: vec![OsString::from("agent")] })
             }

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
+
+use crate::print;
+use crate::visible::line;
 
 /// Files smaller than this are read before a bar could be seen.
 const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
@@ -34,7 +36,8 @@ impl Input {
         let bar = if metadata.len() < WORTH_A_BAR {
             ProgressBar::hidden()
         } else {
-            bar(metadata.len(), path)?
+            let name = Path::new(path.file_name().unwrap_or(path.as_os_str()));
+            print::reading_bar(metadata.len(), &line(name))?
         };
         Ok(Self { source: Box::new(file), bar })
     }
@@ -47,17 +50,6 @@ impl Input {
         self.bar = ProgressBar::hidden();
         self
     }
-}
-
-/// A bar on stderr, which draws nothing unless that is a terminal.
-fn bar(length: u64, path: &Path) -> anyhow::Result<ProgressBar> {
-    let style =
-        ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}")?;
-    let bar = ProgressBar::new(length).with_style(style);
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    bar.set_message(name.to_string_lossy().into_owned());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    Ok(bar)
 }
 
 impl Read for Input {

@@ -7,10 +7,12 @@ mod exit;
 mod input;
 #[cfg(unix)]
 mod install;
+mod print;
 mod runtime;
 mod session_args;
 #[cfg(unix)]
 mod signal;
+mod todos;
 mod visible;
 mod words;
 
@@ -18,16 +20,16 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use owo_colors::OwoColorize as _;
 
 use args::{Args, Command};
+use visible::ours;
 
 fn main() -> ExitCode {
+    print::panics_escaped();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            // Printing help to a closed pipe is no error.
-            let _ = error.print();
+            print::usage(&error);
             let records = std::env::args_os().nth(1).is_some_and(|command| command == "record");
             return ExitCode::from(match (error.use_stderr(), records) {
                 (false, _) => exit::OK,
@@ -92,23 +94,14 @@ fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
 }
 
 fn report(error: &anyhow::Error) {
-    let mut told = error.to_string();
-    anstream::eprintln!("{} {}", "error:".red().bold(), told.trim_end());
-    for cause in error.chain().skip(1) {
-        let cause = cause.to_string();
-        // Many errors tell their cause themselves: once is enough.
-        if !told.contains(cause.trim_end()) {
-            anstream::eprintln!("  {} {}", "because:".red(), cause.trim_end());
-            told.push_str(&cause);
-        }
-    }
+    print::error(error);
     if let Some(duologue::Error::Gone(gone)) = error.downcast_ref()
         && gone.stderr.trim().is_empty()
         && gone.reason.is_none()
     {
-        anstream::eprintln!(
-            "It wrote nothing to stderr. Does it speak stream-json? \
-             `duologue doctor` tells more; add --agent CMD if you named one."
-        );
+        print::err(&ours(
+            "It wrote nothing to stderr. Does it speak stream-json? `duologue doctor` tells more; \
+             add --agent CMD if you named one.",
+        ));
     }
 }

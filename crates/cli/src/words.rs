@@ -5,17 +5,19 @@ use duologue_protocol::tool::ToolInput;
 use duologue_protocol::transcript::{ToolCall, TurnFinished};
 use duologue_protocol::{Field, Number, RawObject, Text};
 
+use crate::visible::{Foreign, Shown, shown};
+
 /// What a tool call does, in one line.
-pub(crate) fn call(call: &ToolCall) -> String {
+pub(crate) fn call(call: &ToolCall) -> Foreign<'static> {
     let name = call.name.as_str().unwrap_or("a tool");
     input(name, call.input.value())
 }
 
 /// What a tool would do with this input, in one line.
-pub(crate) fn input(name: &str, input: Option<&RawObject>) -> String {
-    let Some(input) = input else { return String::new() };
+pub(crate) fn input(name: &str, input: Option<&RawObject>) -> Foreign<'static> {
+    let Some(input) = input else { return Foreign::default() };
     let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
-    match ToolInput::read(name, input) {
+    let what = match ToolInput::read(name, input) {
         Ok(ToolInput::Bash(bash)) => text(&bash.command),
         Ok(ToolInput::Read(read)) => text(&read.file_path),
         Ok(ToolInput::Write(write)) => text(&write.file_path),
@@ -33,13 +35,14 @@ pub(crate) fn input(name: &str, input: Option<&RawObject>) -> String {
         Ok(ToolInput::ExitPlanMode(plan)) => text(&plan.plan),
         _ if input.as_json() == "{}" => String::new(),
         _ => input.as_json().to_owned(),
-    }
+    };
+    what.into()
 }
 
 /// What a tool gave back, as text.
-pub(crate) fn content(content: &Field<LazyContent>) -> String {
-    let Some(content) = content.value() else { return String::new() };
-    match content.read() {
+pub(crate) fn content(content: &Field<LazyContent>) -> Foreign<'static> {
+    let Some(content) = content.value() else { return Foreign::default() };
+    let text = match content.read() {
         Ok(content) => {
             let text = content.text();
             let others: Vec<&str> = content
@@ -51,11 +54,12 @@ pub(crate) fn content(content: &Field<LazyContent>) -> String {
             if others.is_empty() { text } else { format!("{text}[{}]", others.join(", ")) }
         }
         Err(_) => content.raw().to_string(),
-    }
+    };
+    text.into()
 }
 
 /// Tokens and money of a turn.
-pub(crate) fn bill(turn: &TurnFinished) -> String {
+pub(crate) fn bill(turn: &TurnFinished) -> Shown {
     let mut parts = Vec::new();
     if let Some(cost) = turn.cost_usd.as_f64() {
         parts.push(dollars(cost));
@@ -63,9 +67,9 @@ pub(crate) fn bill(turn: &TurnFinished) -> String {
     if let Some(usage) = turn.usage.value() {
         let read = tokens_in(usage);
         let written = usage.output_tokens.as_u64().unwrap_or_default();
-        parts.push(format!("{} in, {} out", count(read), count(written)));
+        parts.push(shown!("{} in, {} out", count(read), count(written)));
     }
-    parts.join(" · ")
+    Shown::join(parts, " · ")
 }
 
 /// All tokens that were read, from the cache or not.
@@ -76,25 +80,29 @@ pub(crate) fn tokens_in(usage: &duologue_protocol::message::Usage) -> u64 {
         + number(&usage.cache_creation_input_tokens)
 }
 
-pub(crate) fn dollars(amount: f64) -> String {
-    if amount == 0.0 || amount >= 0.01 { format!("${amount:.2}") } else { format!("${amount:.4}") }
+pub(crate) fn dollars(amount: f64) -> Shown {
+    if amount == 0.0 || amount >= 0.01 {
+        shown!("${:.2}", amount)
+    } else {
+        shown!("${:.4}", amount)
+    }
 }
 
 /// A number that is read at a glance: 1234 becomes 1.2k.
-pub(crate) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> Shown {
     match number {
-        0..1_000 => number.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
-        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+        0..1_000 => shown!("{}", number),
+        1_000..1_000_000 => shown!("{}.{}k", number / 1_000, number % 1_000 / 100),
+        _ => shown!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
     }
 }
 
 /// A span of time: `0.4s`, `12.3s`, `3m05s`.
-pub(crate) fn span(millis: u64) -> String {
+pub(crate) fn span(millis: u64) -> Shown {
     let (seconds, tenths) = (millis / 1_000, millis % 1_000 / 100);
     if seconds < 100 {
-        format!("{seconds}.{tenths}s")
+        shown!("{}.{}s", seconds, tenths)
     } else {
-        format!("{}m{:02}s", seconds / 60, seconds % 60)
+        shown!("{}m{:02}s", seconds / 60, seconds % 60)
     }
 }

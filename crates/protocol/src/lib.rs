@@ -43,6 +43,7 @@
 //! | [`host_link`], [`agent_link`] | the two ends of the wire, as machines without I/O |
 //! | [`rules`] | which moves are legal: a checker for whole conversations |
 //! | [`schema`] | all of it as JSON Schema |
+//! | [`visible`] | text from outside, escaped for a terminal |
 
 pub mod agent_link;
 pub mod content;
@@ -59,6 +60,7 @@ pub mod schema;
 pub mod system;
 pub mod tool;
 pub mod transcript;
+pub mod visible;
 
 mod frame;
 mod id;

@@ -1,13 +1,14 @@
 //! `duologue agent`.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 
 use duologue_agent::embedded::{self, Setup};
 
 use crate::args::Agent;
 use crate::install::{self, MADE_BY};
-use crate::{exit, runtime};
+use crate::{exit, print, runtime};
 
 pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
     if let Some((folder, flags)) = install_folder(&args.flags)? {
@@ -59,6 +60,6 @@ fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
     }
     let script = format!("{MADE_BY}agent --install`.\nexec {command} \"$@\"\n");
     let path = install::claude(folder, &script)?;
-    anstream::println!("{}", path.display());
+    writeln!(print::data(), "{}", path.display())?;
     Ok(exit::OK)
 }

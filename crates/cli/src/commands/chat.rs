@@ -3,6 +3,7 @@
 mod asks;
 mod complete;
 mod dialog;
+mod fold;
 mod input;
 mod local;
 mod menu;
@@ -12,17 +13,17 @@ mod talk;
 mod telling;
 mod terminal;
 
-use std::io::{IsTerminal as _, stdin, stdout};
+use std::io::{IsTerminal as _, stdin};
 use std::time::Duration;
 
 use duologue::Session;
-use owo_colors::OwoColorize as _;
 
 use crate::agent::Agent;
 use crate::args::Chat;
 use crate::exit;
+use crate::print;
 use crate::runtime;
-use crate::visible::visible;
+use crate::visible::{Foreign, Shown, block, line, ours, shown};
 
 /// How long work in the background may hold up a person who leaves.
 const LINGER: Duration = Duration::from_secs(2);
@@ -33,48 +34,48 @@ pub(crate) fn run(args: &Chat) -> anyhow::Result<u8> {
 
 async fn chat(args: &Chat) -> anyhow::Result<u8> {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let terminal = stdin().is_terminal() && stdout().is_terminal() && !dumb;
+    let terminal = stdin().is_terminal() && print::out_is_terminal() && !dumb;
     let mut builder = args.session.builder()?.partial_messages(true);
     if terminal {
         builder = builder.linger(LINGER);
     }
     let (builder, asks) = asks::listen(builder);
     let session = builder.start().await?;
-    let mut renderer = render::Renderer::new(args.thinking, talk::columns());
+    let mut renderer = render::Renderer::new(args.thinking, talk::size().1);
     if let Some(handshake) = session.handshake() {
         renderer.model = handshake.current_model.as_str().map(str::to_owned);
         renderer.mode = handshake.current_permission_mode.value().cloned();
     }
     for notice in session.notices() {
-        anstream::eprintln!("{}", visible(&notice).yellow());
+        print::err(&block(&notice).yellow());
     }
     if !terminal {
         return pipe::hold(session, asks, renderer, args.prompt.clone()).await;
     }
-    anstream::println!("{}", render::dim(&greeting(args, &session, &renderer)));
-    let colours = anstream::AutoStream::choice(&stdout()) != anstream::ColorChoice::Never;
+    print::out().line(&greeting(args, &session, &renderer).dimmed())?;
+    let colours = print::out_has_colours();
     let typing = complete::Typing::new(session.handshake().as_ref(), colours);
     let (person, above) = input::Person::listen(typing)?;
-    let terminal = terminal::Terminal::new(stdout(), colours, talk::columns(), above);
+    let terminal = terminal::Terminal::new(print::screen(), colours, talk::size().1, above);
     talk::Talk::new(session, asks, person, terminal, renderer).hold(args.prompt.clone()).await?;
     Ok(exit::OK)
 }
 
 /// Who is there.
-fn greeting(args: &Chat, session: &Session, renderer: &render::Renderer) -> String {
+fn greeting(args: &Chat, session: &Session, renderer: &render::Renderer) -> Shown {
     let mut parts = vec![match session.version() {
         Some(version) if Agent::is_embedded(&args.session.agent) => {
-            format!("embedded agent (as {version})")
+            shown!("embedded agent (as {})", line(Foreign::of(&version)))
         }
-        Some(version) => format!("Claude Code {version}"),
-        None => "an agent".to_owned(),
+        Some(version) => shown!("Claude Code {}", line(Foreign::of(&version))),
+        None => ours("an agent"),
     }];
     if let Some(model) = &renderer.model {
-        parts.push(visible(model).into_owned());
+        parts.push(line(model));
     }
     if let Some(mode) = &renderer.mode {
-        parts.push(format!("mode {}", visible(mode.as_str())));
+        parts.push(shown!("mode {}", line(mode.as_str())));
     }
-    parts.push("/help".to_owned());
-    parts.join(" · ")
+    parts.push(ours("/help"));
+    Shown::join(parts, " · ")
 }

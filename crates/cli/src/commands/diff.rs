@@ -12,7 +12,8 @@ use crate::args::Diff;
 use crate::exit;
 use crate::input::Input;
 use crate::is_read;
-use crate::visible::visible;
+use crate::print;
+use crate::visible::{Foreign, block, line, ours, shown};
 
 pub(crate) fn run(args: &Diff) -> anyhow::Result<u8> {
     let stdin = Path::new("-");
@@ -33,7 +34,7 @@ fn is_of_agent(event: &Event) -> bool {
 
 fn tell_if(one_sided: bool) {
     if one_sided {
-        anstream::eprintln!("one of them is no tape: only what the agent said is compared");
+        print::err(&ours("one of them is no tape: only what the agent said is compared"));
     }
 }
 
@@ -51,7 +52,8 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
     }
     let one_sided = tapes == 1;
     tell_if(one_sided);
-    let mut report = Report { json: args.json, out: io::stdout().lock(), equal: true };
+    let mut report =
+        Report { json: args.json, out: print::out(), data: print::data(), equal: true };
     is_read(report.begin().map_err(Into::into))?;
     let mut comparison = Comparison::new();
     // In step, so that as little as possible waits for its like.
@@ -78,15 +80,16 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
 }
 
 /// What is printed. A long list is not held.
-struct Report<W> {
+struct Report {
     json: bool,
-    out: W,
+    out: print::Out,
+    data: print::Data,
     equal: bool,
 }
 
-impl<W: io::Write> Report<W> {
+impl Report {
     fn begin(&mut self) -> io::Result<()> {
-        if self.json { write!(self.out, "{{\"differences\":[") } else { Ok(()) }
+        if self.json { write!(self.data, "{{\"differences\":[") } else { Ok(()) }
     }
 
     /// Whether anybody still listens. If not, there is a difference all the same.
@@ -94,9 +97,9 @@ impl<W: io::Write> Report<W> {
         while let Some(difference) = comparison.next_difference() {
             let written = if self.json {
                 let comma = if self.equal { "" } else { "," };
-                write!(self.out, "{comma}{}", difference.to_json())
+                write!(self.data, "{comma}{}", difference.to_json())
             } else {
-                writeln!(self.out, "{}", visible(&difference.to_string()))
+                self.out.line(&block(Foreign::of(&difference)))
             };
             self.equal = false;
             if !is_read(written.map_err(Into::into))? {
@@ -108,7 +111,7 @@ impl<W: io::Write> Report<W> {
 
     fn end(mut self) -> anyhow::Result<bool> {
         if self.json {
-            is_read(writeln!(self.out, "],\"equal\":{}}}", self.equal).map_err(Into::into))?;
+            is_read(writeln!(self.data, "],\"equal\":{}}}", self.equal).map_err(Into::into))?;
         }
         Ok(self.equal)
     }
@@ -134,21 +137,21 @@ fn shapes(args: &Diff) -> anyhow::Result<bool> {
 }
 
 fn print(differences: &shape::ShapeDifferences, json: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
     if json {
-        return writeln!(out, "{}", differences.to_json());
+        return writeln!(print::data(), "{}", differences.to_json());
     }
+    let mut out = print::out();
     for kind in &differences.removed_types {
-        writeln!(out, "- type {}", visible(kind))?;
+        out.line(&shown!("- type {}", line(kind)))?;
     }
     for kind in &differences.added_types {
-        writeln!(out, "+ type {}", visible(kind))?;
+        out.line(&shown!("+ type {}", line(kind)))?;
     }
     for (kind, path) in &differences.removed_fields {
-        writeln!(out, "- field {} of {}", visible(path), visible(kind))?;
+        out.line(&shown!("- field {} of {}", line(path), line(kind)))?;
     }
     for (kind, path) in &differences.added_fields {
-        writeln!(out, "+ field {} of {}", visible(path), visible(kind))?;
+        out.line(&shown!("+ field {} of {}", line(path), line(kind)))?;
     }
     Ok(())
 }

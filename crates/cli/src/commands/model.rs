@@ -1,5 +1,6 @@
 //! `duologue model`.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
@@ -7,7 +8,7 @@ use duologue_model::{Scenario, Server};
 use serde_json::json;
 
 use crate::args::{Model, ModelCommand, ModelServe};
-use crate::{exit, runtime};
+use crate::{exit, print, runtime};
 
 pub(crate) fn run(args: &Model) -> anyhow::Result<u8> {
     match &args.command {
@@ -19,7 +20,7 @@ async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
     let scenario = Scenario::read(&args.scenario)
         .with_context(|| format!("{} cannot be used", args.scenario.display()))?;
     let server = Server::start_on(SocketAddr::new(args.host, args.port), scenario).await?;
-    anstream::println!("{}", json!({ "base_url": server.base_url() }));
+    writeln!(print::data(), "{}", json!({ "base_url": server.base_url() }))?;
     let mut told = 0;
     let mut interrupts = runtime::Interrupts::new();
     loop {
@@ -35,7 +36,7 @@ async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
                 "reply": exchange.reply,
                 "request": exchange.request.body(),
             });
-            anstream::eprintln!("{line}");
+            writeln!(print::their_stderr(), "{line}")?;
         }
     }
     server.shutdown().await;

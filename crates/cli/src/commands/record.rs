@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::args::Record;
 use crate::exit;
+use crate::visible::{Foreign, line, shown};
 
 pub(crate) use child::start;
 
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     let stopped = {
         let voice = voice.clone();
         move |reason: &dyn Display| {
-            voice.say(&format!("recording stopped early: {reason}"));
+            voice.say(&shown!("recording stopped early: {}", line(Foreign::of(reason))));
             // Only the end waits for it.
             let _ = told.send(());
         }
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
 
     match recorder.finish(PATIENCE) {
         Ok(counts) if args.redact => {
-            voice.say(&format!("replaced {counts}"));
+            voice.say(&shown!("replaced {}", line(Foreign::of(&counts))));
             let warning = crate::commands::redact::nothing_chosen(&args.paths, &counts);
             warning.into_iter().for_each(|warning| voice.say(&warning));
         }

@@ -1,6 +1,6 @@
 //! `duologue redact`.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
 use anyhow::Context as _;
 use duologue_tape::redact::{Counts, Redactor};
@@ -9,6 +9,8 @@ use duologue_tape::{Reader, TapeFile, Writer};
 use crate::args::Redact;
 use crate::exit;
 use crate::input::Input;
+use crate::print;
+use crate::visible::{Foreign, Shown, line, shown};
 
 pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", args.tape.display());
@@ -42,24 +44,27 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
             copy(&mut reader, &mut redactor, file)?.finish()?;
         }
         None => {
-            let _ = copy(&mut reader, &mut redactor, io::stdout().lock())?;
+            let _ = copy(&mut reader, &mut redactor, print::data())?;
         }
     }
     if let Some(torn) = reader.torn() {
-        anstream::eprintln!("line {} of the tape was cut off, and is left out", torn.line);
+        print::err(&shown!("line {} of the tape was cut off, and is left out", torn.line));
     }
-    anstream::eprintln!("replaced {}", redactor.counts());
+    print::err(&shown!("replaced {}", line(Foreign::of(redactor.counts()))));
     if let Some(warning) = nothing_chosen(&args.paths, redactor.counts()) {
-        anstream::eprintln!("{warning}");
+        print::err(&warning);
     }
     Ok(exit::OK)
 }
 
 /// Said if nothing stands at any of the paths: it might be a typo.
-pub(crate) fn nothing_chosen(paths: &[String], counts: &Counts) -> Option<String> {
+pub(crate) fn nothing_chosen(paths: &[String], counts: &Counts) -> Option<Shown> {
     let is_chosen = counts.iter().any(|(kind, _)| kind == Counts::CHOSEN);
     let none = !paths.is_empty() && !is_chosen;
-    none.then(|| format!("nothing stands at {}: is it spelt so on the tape?", paths.join(" or ")))
+    none.then(|| {
+        let paths = line(paths.join(" or "));
+        shown!("nothing stands at {}: is it spelt so on the tape?", paths)
+    })
 }
 
 /// One with the usual rules, what this environment tells, and these paths.

@@ -10,6 +10,8 @@ use anyhow::Context as _;
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
 use crate::install::{self, MADE_BY, word};
+use crate::print;
+use crate::visible::{line, shown};
 
 /// Where the tape is, if nobody says so.
 const TAPE: &str = "DUOLOGUE_TAPE";
@@ -63,6 +65,6 @@ fn install(args: &Replay) -> anyhow::Result<u8> {
          exec {us} replay{flags} \"$tape\" -- \"$@\"\n"
     );
     let path = install::claude(&folder, &script)?;
-    anstream::eprintln!("{} replays {TAPE}", path.display());
+    print::err(&shown!("{} replays {}", line(path.as_path()), TAPE));
     Ok(exit::OK)
 }

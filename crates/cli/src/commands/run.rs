@@ -16,6 +16,7 @@ use crate::args::{Output, Run};
 use crate::exit;
 use crate::runtime::{self, Interrupts};
 use crate::session_args;
+use crate::visible::ours;
 
 use answer::Answer;
 use progress::Progress;
@@ -59,7 +60,7 @@ async fn converse(
     mut interrupts: Interrupts,
 ) -> anyhow::Result<u8> {
     let mut progress = Progress::new(args.quiet);
-    progress.busy("starting the agent");
+    progress.busy(&ours("starting the agent"));
     let session = tokio::select! {
         session = builder.start() => session?,
         () = interrupts.pressed(1) => return Ok(exit::INTERRUPTED),
@@ -74,7 +75,7 @@ async fn converse(
         progress,
         result: None,
     };
-    show.progress.busy("waiting for the model");
+    show.progress.busy(&ours("waiting for the model"));
     let (outcome, stopped) = turn(args, &session, prompt, &mut show, &mut interrupts).await?;
 
     // What is left is read to its end: lines after the result, and turns of work in the background.

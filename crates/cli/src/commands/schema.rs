@@ -5,7 +5,7 @@ use std::io::Write as _;
 use duologue_protocol::{Direction, schema};
 
 use crate::args::Schema;
-use crate::exit;
+use crate::{exit, print};
 
 pub(crate) fn run(args: &Schema) -> anyhow::Result<u8> {
     let schema = match args.direction.map(Direction::from) {
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Schema) -> anyhow::Result<u8> {
         Some(direction) => schema::of(direction),
         None => schema::of_both(),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = print::data();
     serde_json::to_writer_pretty(&mut out, &schema).map_err(std::io::Error::from)?;
     writeln!(out)?;
     Ok(exit::OK)

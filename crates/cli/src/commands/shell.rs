@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Completions, Man};
-use crate::exit;
+use crate::{exit, print};
 
 pub(crate) fn completions(completions: &Completions) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(completions.shell, &mut Args::command(), "duologue", &mut script);
-    std::io::stdout().write_all(&script)?;
+    print::data().write_all(&script)?;
     Ok(exit::OK)
 }
 

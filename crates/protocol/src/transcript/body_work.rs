@@ -43,7 +43,7 @@ events! {
         /// What it used.
         usage: TaskUsage,
     }
-    /// A task in the background begins.
+    /// A task begins: work in the background, or a call that takes long.
     TaskStarted = "task_started" {
         /// The task.
         task_id: TaskId,
@@ -53,8 +53,11 @@ events! {
         kind: Text,
         /// What it does.
         description: Text,
+        /// Whether it runs in the background: `false` for a call that takes long and is waited for. Absent
+        /// from versions that announce tasks in the background only.
+        background: bool,
     }
-    /// A task in the background changed.
+    /// A task changed.
     TaskUpdated = "task_updated" {
         /// The task.
         task_id: TaskId,
@@ -62,8 +65,10 @@ events! {
         status: Text,
         /// What went wrong.
         error: Text,
+        /// Whether it has moved to the background.
+        background: bool,
     }
-    /// A task in the background has ended.
+    /// A task has ended.
     TaskFinished = "task_finished" {
         /// The task.
         task_id: TaskId,

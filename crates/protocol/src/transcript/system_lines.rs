@@ -153,6 +153,7 @@ impl Transcript {
                     event.tool_use_id = line.tool_use_id.clone();
                     event.kind = line.task_type.as_str().map(Text::from).into();
                     event.description = line.description.clone();
+                    event.background = line.is_backgrounded;
                     let agent = self.agent_of_call(line.tool_use_id.as_str());
                     self.out(agent.as_ref()).emit(event);
                 }
@@ -175,6 +176,7 @@ impl Transcript {
                 event.task_id = line.task_id.clone();
                 event.status = patch.status.as_str().map(Text::from).into();
                 event.error = patch.error;
+                event.background = patch.is_backgrounded;
                 self.out(None).emit(event);
             }
             System::TaskNotification(line) => {

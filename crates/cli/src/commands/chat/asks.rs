@@ -8,6 +8,7 @@ use duologue_protocol::RequestId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::dialog::{Reply, Topic};
+use crate::visible::Foreign;
 
 /// How many requests may wait. The agent seldom asks two things at once.
 const MOST_WAITING: usize = 64;
@@ -64,7 +65,7 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
         .on_plan(move |request: PlanRequest| {
             let asks = plans.clone();
             async move {
-                let topic = Topic::Plan(request.plan().to_owned());
+                let topic = Topic::Plan(Foreign::from(request.plan()).into_owned());
                 match ask(asks, request.id().clone(), topic).await {
                     Some(Reply::Accept(mode)) => PlanDecision::approve_in(mode),
                     Some(Reply::Revise(text)) => PlanDecision::revise(text),

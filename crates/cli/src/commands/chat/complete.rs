@@ -11,7 +11,7 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
 use super::local::{COMMANDS, MODES};
-use crate::visible::visible;
+use crate::visible::line;
 
 /// How much of a command's description is shown.
 const ABOUT: usize = 60;
@@ -36,7 +36,8 @@ impl Typing {
             for name in command.name.as_str().into_iter().chain(names) {
                 let name = format!("/{name}");
                 // Ours stand in front of theirs.
-                if visible(&name) == name && !commands.iter().any(|(known, _)| *known == name) {
+                if line(&name).as_str() == name && !commands.iter().any(|(known, _)| *known == name)
+                {
                     commands.push((name, about.to_owned()));
                 }
             }
@@ -44,6 +45,7 @@ impl Typing {
         commands.sort();
         let models = handshake.map_or(&[][..], |reply| reply.models.items());
         let models = models.iter().filter_map(|model| model.value.as_str().map(str::to_owned));
+        let models = models.filter(|name| line(name).as_str() == name);
         Self { commands, models: models.collect(), colours }
     }
 
@@ -72,10 +74,9 @@ impl Typing {
         (0, pairs.collect())
     }
 
-    fn about(&self, line: &str) -> Option<String> {
-        let (_, about) = self.commands.iter().find(|(name, _)| name == line.trim_end())?;
-        let about = visible(about.lines().next()?).into_owned();
-        Some(format!("  {}", console::truncate_str(&about, ABOUT, "…")))
+    fn about(&self, typed: &str) -> Option<String> {
+        let (_, about) = self.commands.iter().find(|(name, _)| name == typed.trim_end())?;
+        Some(format!("  {}", line(about.lines().next()?).cut(ABOUT)))
     }
 }
 

@@ -2,15 +2,14 @@
 
 use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::PermissionMode;
-use duologue_protocol::tool::{Answers, Question};
-use owo_colors::OwoColorize as _;
+use duologue_protocol::tool::{Answers, Question, QuestionOption};
 
+use super::fold::{Head, Kind};
 use super::menu::{Choice, Key, Menu, Step};
-use super::render::dim;
 use super::telling;
-use crate::visible::visible;
+use crate::visible::{Foreign, Shown, line, ours, shown};
 
-/// What is longer stands above the menu, whose lines are cut at the width of the terminal.
+/// A rule that is longer stands above the choices, which are cut at the width of the terminal.
 const LONG: usize = 48;
 
 /// What the agent asks.
@@ -18,7 +17,7 @@ const LONG: usize = 48;
 pub(super) enum Topic {
     Permission(Box<CanUseTool>),
     Questions(Vec<Question>),
-    Plan(String),
+    Plan(Foreign<'static>),
 }
 
 /// What the person answers.
@@ -39,15 +38,16 @@ pub(super) enum Reply {
 #[derive(Debug, PartialEq)]
 pub(super) enum Progress {
     Stay,
-    /// The next question is there, with these lines above its menu.
-    Next(Vec<String>),
-    /// It is answered, and this is what is left of it on the screen.
-    Done(Reply, Vec<String>),
+    /// The next question is there, and this is left of the last one on the screen.
+    Next(Vec<Shown>),
+    /// It is answered, and this is left of it on the screen.
+    Done(Reply, Vec<Shown>),
 }
 
 #[derive(Debug)]
 pub(super) struct Dialog {
     topic: Topic,
+    head: Head,
     menu: Menu,
     /// Which question it is.
     at: usize,
@@ -55,21 +55,30 @@ pub(super) struct Dialog {
 }
 
 impl Dialog {
-    /// A dialog, and the lines above its first menu.
-    pub(super) fn new(topic: Topic) -> (Self, Vec<String>) {
+    pub(super) fn new(topic: Topic) -> Self {
         let (menu, head) = match &topic {
             Topic::Permission(ask) => permission(ask),
             Topic::Questions(questions) => question(questions, 0),
             Topic::Plan(plan) => propose(plan),
         };
-        (Self { topic, menu, at: 0, answers: Answers::new() }, head)
+        Self { topic, head, menu, at: 0, answers: Answers::new() }
     }
 
-    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
-        self.menu.lines(columns)
+    /// What is asked and what can be chosen, in no more lines than the terminal has.
+    pub(super) fn lines(&mut self, rows: usize, columns: usize) -> Vec<Shown> {
+        self.head.lines(&self.menu, rows, columns)
+    }
+
+    /// What is left on the screen if it is no longer asked, too.
+    pub(super) fn left(&self, columns: usize) -> Vec<Shown> {
+        self.head.left(columns)
     }
 
     pub(super) fn key(&mut self, key: Key) -> Progress {
+        if key == Key::More {
+            self.head.turn_page();
+            return Progress::Stay;
+        }
         let picked = match self.menu.key(key) {
             Step::Stay => return Progress::Stay,
             Step::Cancelled => None,
@@ -85,8 +94,8 @@ impl Dialog {
                     None => Reply::Deny(String::new()),
                 };
                 // What stands above the menu is not told again.
-                let always = always.unwrap_or_default().join("; ");
-                done(reply, if always.len() > LONG { String::new() } else { always })
+                let always = Shown::join(always.unwrap_or_default(), "; ");
+                done(reply, if always.width() > LONG { Shown::default() } else { always })
             }
             Topic::Plan(_) => {
                 let reply = match picked {
@@ -99,7 +108,7 @@ impl Dialog {
                     }
                     _ => Reply::Reject,
                 };
-                done(reply, String::new())
+                done(reply, Shown::default())
             }
             Topic::Questions(_) => self.answered(picked),
         }
@@ -108,9 +117,9 @@ impl Dialog {
     fn answered(&mut self, picked: Option<(Vec<usize>, String)>) -> Progress {
         let Topic::Questions(questions) = &self.topic else { return Progress::Stay };
         let Some(question) = questions.get(self.at) else {
-            return done(Reply::Skip, String::new());
+            return done(Reply::Skip, Shown::default());
         };
-        let Some((chosen, written)) = picked else { return done(Reply::Skip, String::new()) };
+        let Some((chosen, written)) = picked else { return done(Reply::Skip, Shown::default()) };
         let options = question.options.items();
         let mut labels: Vec<&str> = chosen
             .iter()
@@ -118,7 +127,7 @@ impl Dialog {
             .collect();
         // Behind the options stand "other" and "skip".
         if chosen.contains(&(options.len() + 1)) || (labels.is_empty() && written.is_empty()) {
-            return done(Reply::Skip, String::new());
+            return done(Reply::Skip, Shown::default());
         }
         if !written.is_empty() {
             labels.push(&written);
@@ -126,101 +135,103 @@ impl Dialog {
         let asked = question.question.as_str().unwrap_or_default();
         self.answers =
             std::mem::take(&mut self.answers).choose_several(asked, labels.iter().copied());
-        let note = format!("  {} {}", "→".green(), visible(&labels.join(", ")));
+        let note = shown!("  {} {}", ours("→").green(), line(labels.join(", ")));
         self.at += 1;
         if self.at < questions.len() {
             let (menu, head) = self::question(questions, self.at);
-            self.menu = menu;
-            return Progress::Next([vec![note], head].concat());
+            (self.menu, self.head) = (menu, head);
+            return Progress::Next(vec![note]);
         }
         Progress::Done(Reply::Answers(self.answers.clone()), vec![note])
     }
 }
 
 /// The end of a dialog, and the line that is left of it.
-fn done(reply: Reply, always: String) -> Progress {
-    let because = |text: &str| {
-        if text.is_empty() { String::new() } else { format!(": {}", visible(text)) }
-    };
+fn done(reply: Reply, always: Shown) -> Progress {
+    let because =
+        |text: Shown| if text.is_empty() { Shown::default() } else { shown!(": {}", text) };
     let note = match &reply {
-        Reply::AllowOnce => format!("  {} allowed once", "✓".green()),
+        Reply::AllowOnce => shown!("  {} allowed once", ours("✓").green()),
         Reply::AllowAlways => {
-            format!("  {} allowed, and from now on{}", "✓".green(), because(&always))
+            shown!("  {} allowed, and from now on{}", ours("✓").green(), because(always))
         }
-        Reply::Deny(why) => format!("  {} not allowed{}", "✗".red(), because(why)),
-        Reply::Answers(_) => String::new(),
-        Reply::Skip => format!("  {} not answered", "✗".yellow()),
-        Reply::Accept(mode) => format!("  {} accepted, mode {}", "✓".green(), mode.as_str()),
-        Reply::Revise(text) => format!("  {} not yet{}", "↻".yellow(), because(text)),
-        Reply::Reject => format!("  {} rejected", "✗".red()),
+        Reply::Deny(why) => shown!("  {} not allowed{}", ours("✗").red(), because(line(why))),
+        Reply::Answers(_) => Shown::default(),
+        Reply::Skip => shown!("  {} not answered", ours("✗").yellow()),
+        Reply::Accept(mode) => {
+            shown!("  {} accepted, mode {}", ours("✓").green(), line(mode.as_str()))
+        }
+        Reply::Revise(text) => shown!("  {} not yet{}", ours("↻").yellow(), because(line(text))),
+        Reply::Reject => shown!("  {} rejected", ours("✗").red()),
     };
     Progress::Done(reply, vec![note])
 }
 
-fn permission(ask: &CanUseTool) -> (Menu, Vec<String>) {
-    let mut choices = vec![Choice::new("Yes, this once")];
+fn permission(ask: &CanUseTool) -> (Menu, Head) {
+    let mut choices = vec![Choice::new(ours("Yes, this once"))];
     let mut head = telling::asked(ask);
     if let Some(always) = telling::always(ask) {
-        let mut choice = Choice::new("Yes, and from now on");
+        let mut choice = Choice::new(ours("Yes, and from now on"));
         // Nobody can agree to what is cut off.
-        let short = always.join("; ");
-        if short.len() > LONG {
-            head.push(dim("  from now on would be:"));
-            head.extend(always.iter().map(|rule| dim(&format!("    {}", visible(rule)))));
+        let short = Shown::join(always.iter().cloned(), "; ");
+        if short.width() > LONG {
+            head = head.note(ours("  from now on would be:").dimmed());
+            head =
+                always.iter().fold(head, |head, rule| head.note(shown!("    {}", rule).dimmed()));
         } else {
             choice = choice.detail(short);
         }
         choices.push(choice);
     }
-    choices.push(Choice::new("No, because").writes());
+    choices.push(Choice::new(ours("No, because")).writes());
     // Enter alone must not allow what the agent itself would rather not be allowed.
     let at = if ask.default_to_no.is_true() { choices.len() - 1 } else { 0 };
     (Menu::new(choices).begin_at(at), head)
 }
 
-fn question(questions: &[Question], at: usize) -> (Menu, Vec<String>) {
+fn question(questions: &[Question], at: usize) -> (Menu, Head) {
+    let other = || Choice::new(ours("Other")).writes();
     let Some(question) = questions.get(at) else {
-        return (Menu::new(vec![Choice::new("Other").writes()]), Vec::new());
+        return (Menu::new(vec![other()]), Head::default());
     };
-    let mut choices: Vec<Choice> = question
-        .options
-        .items()
-        .iter()
-        .map(|option| {
-            Choice::new(option.label.as_str().unwrap_or_default())
-                .detail(option.description.as_str().unwrap_or_default())
-        })
-        .collect();
-    choices.push(Choice::new("Other").writes());
-    choices.push(Choice::new("Skip").detail("the agent goes on without an answer").alone());
+    let option = |option: &QuestionOption| {
+        Choice::new(line(&option.label)).detail(line(&option.description))
+    };
+    let mut choices: Vec<Choice> = question.options.items().iter().map(option).collect();
+    choices.push(other());
+    let skip = ours("the agent goes on without an answer");
+    choices.push(Choice::new(ours("Skip")).detail(skip).alone());
     let count = match questions.len() {
-        1 => String::new(),
-        many => format!(" ({} of {many})", at + 1),
+        1 => Shown::default(),
+        many => shown!(" ({} of {})", at + 1, many),
     };
-    let asked = visible(question.question.as_str().unwrap_or_default()).into_owned();
-    let mut head = vec![format!("{} {}{}", "?".yellow().bold(), asked.bold(), count.dimmed())];
+    let asked = question.question.as_str().unwrap_or_default();
+    // A long question is a text of its own.
+    let mut head = if asked.trim().contains('\n') || line(asked).width() > LONG {
+        Head::new(shown!("The agent asks{}", count)).text(Kind::Quoted, asked)
+    } else {
+        Head::new(shown!("{}{}", line(asked.trim()), count))
+    };
     for option in question.options.items() {
         if let (Some(label), Some(preview)) = (option.label.as_str(), option.preview.as_str()) {
-            head.push(format!("  {}", visible(label)));
-            head.extend(visible(preview).lines().map(|line| format!("    {}", line.dimmed())));
+            head = head.text(Kind::Plain, &label.replace('\n', "⏎")).text(Kind::Quoted, preview);
         }
     }
     (Menu::new(choices).several(question.multi_select.is_true()).escape("skips"), head)
 }
 
-fn propose(plan: &str) -> (Menu, Vec<String>) {
-    let mut head = vec![format!("{} {}", "?".yellow().bold(), "The agent proposes a plan".bold())];
-    if plan.trim().is_empty() {
-        head.push(format!("  {}", dim("(it does not say which)")));
+fn propose(plan: &Foreign<'_>) -> (Menu, Head) {
+    let mut head = Head::new(ours("The agent proposes a plan"));
+    if plan.raw().trim().is_empty() {
+        head = head.note(ours("  (it does not say which)").dimmed());
     }
-    head.extend(visible(plan.trim()).lines().map(|line| format!("  {} {line}", "│".dimmed())));
     let menu = Menu::new(vec![
-        Choice::new("Yes").detail("and edits need no permission (acceptEdits)"),
-        Choice::new("Yes").detail("and ask before each change (default)"),
-        Choice::new("Not yet, change this").writes(),
-        Choice::new("No"),
+        Choice::new(ours("Yes")).detail(ours("and edits need no permission (acceptEdits)")),
+        Choice::new(ours("Yes")).detail(ours("and ask before each change (default)")),
+        Choice::new(ours("Not yet, change this")).writes(),
+        Choice::new(ours("No")),
     ]);
-    (menu, head)
+    (menu, head.text(Kind::Quoted, plan.raw().trim()))
 }
 
 #[cfg(test)]
@@ -244,8 +255,12 @@ mod tests {
         progress
     }
 
+    fn plain(lines: &[Shown]) -> Vec<String> {
+        lines.iter().map(|line| line.plain().to_string()).collect()
+    }
+
     fn reply(topic: Topic, typed: &str) -> Reply {
-        match keys(&mut Dialog::new(topic).0, typed) {
+        match keys(&mut Dialog::new(topic), typed) {
             Progress::Done(reply, _) => reply,
             other => panic!("{other:?}"),
         }
@@ -280,10 +295,9 @@ mod tests {
         let rules = r#","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash",
             "ruleContent":"touch a; touch b"}],"behavior":"allow","destination":"localSettings"},
             {"type":"setMode","mode":"acceptEdits","destination":"session"}]"#;
-        let (mut dialog, head) = Dialog::new(ask(rules));
-        let head: Vec<_> = head.iter().map(|line| console::strip_ansi_codes(line)).collect();
+        let mut dialog = Dialog::new(ask(rules));
         assert_eq!(
-            head[head.len() - 3..],
+            plain(&dialog.lines(24, 80))[2..5],
             [
                 "  from now on would be:",
                 "    allow Bash(touch a; touch b) (in the project's local settings)",
@@ -291,12 +305,12 @@ mod tests {
             ]
         );
         let Progress::Done(_, left) = keys(&mut dialog, "2") else { panic!("no end") };
-        assert_eq!(console::strip_ansi_codes(&left[0]), "  ✓ allowed, and from now on");
-        let Progress::Done(_, left) = keys(&mut Dialog::new(ask(RULE)).0, "2") else {
+        assert_eq!(left[0].plain().as_str(), "  ✓ allowed, and from now on");
+        let Progress::Done(_, left) = keys(&mut Dialog::new(ask(RULE)), "2") else {
             panic!("no end")
         };
         assert_eq!(
-            console::strip_ansi_codes(&left[0]),
+            left[0].plain().as_str(),
             "  ✓ allowed, and from now on: allow Bash(ls) (for this session)"
         );
     }
@@ -312,13 +326,13 @@ mod tests {
 
     #[test]
     fn questions_come_one_after_another() {
-        let (mut dialog, head) = Dialog::new(questions());
-        assert_eq!(console::strip_ansi_codes(&head[0]), "? Colour? (1 of 2)");
+        let mut dialog = Dialog::new(questions());
+        assert_eq!(plain(&dialog.lines(24, 80))[0], "? Colour? (1 of 2)");
         let Progress::Next(lines) = keys(&mut dialog, "↓⏎") else {
             panic!("no second question")
         };
-        let lines: Vec<_> = lines.iter().map(|line| console::strip_ansi_codes(line)).collect();
-        assert_eq!(lines, ["  → Blue", "? Toppings? (2 of 2)"]);
+        assert_eq!(plain(&lines), ["  → Blue"]);
+        assert_eq!(plain(&dialog.lines(24, 80))[0], "? Toppings? (2 of 2)");
         let Progress::Done(reply, _) = keys(&mut dialog, "123cheese⏎") else { panic!("no end") };
         let expected = Answers::new()
             .choose("Colour?", "Blue")
@@ -341,8 +355,9 @@ mod tests {
         assert_eq!(reply(plan(), "3shorter⏎"), Reply::Revise("shorter".into()));
         assert_eq!(reply(plan(), "4"), Reply::Reject);
         assert_eq!(reply(plan(), "⎋"), Reply::Reject);
-        let (_, head) = Dialog::new(plan());
-        let head: Vec<_> = head.iter().map(|line| console::strip_ansi_codes(line)).collect();
-        assert_eq!(head, ["? The agent proposes a plan", "  │ # Plan", "  │ 1. Look"]);
+        assert_eq!(
+            plain(&Dialog::new(plan()).lines(24, 80))[..3],
+            ["? The agent proposes a plan", "    │ # Plan", "    │ 1. Look"]
+        );
     }
 }

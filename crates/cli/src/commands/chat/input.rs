@@ -1,17 +1,13 @@
 //! The person's end: a thread that edits lines or reads keys, as it is told. Both block, so nobody else
 //! may wait for them.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvError, SyncSender, TryRecvError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossterm::event::{
-    self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind,
-    KeyModifiers,
-};
-use crossterm::execute;
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use etcetera::BaseStrategy as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -20,6 +16,7 @@ use tokio::sync::mpsc;
 
 use super::complete::Typing;
 use super::menu::{Key, edit};
+use crate::print;
 
 const PROMPT: &str = "› ";
 
@@ -168,7 +165,7 @@ impl Person {
         match self.thread.take() {
             // A line that is being edited cannot be stopped: what the editor would do is done here.
             Some(_) if editing => {
-                let _ = execute!(io::stdout(), DisableBracketedPaste);
+                let _ = print::paste_as_one(false);
             }
             Some(thread) => {
                 let _ = thread.join();
@@ -253,15 +250,14 @@ struct Pasting;
 
 impl Pasting {
     fn begin() -> io::Result<Self> {
-        execute!(io::stdout(), EnableBracketedPaste)?;
+        print::paste_as_one(true)?;
         Ok(Self)
     }
 }
 
 impl Drop for Pasting {
     fn drop(&mut self) {
-        let _ = execute!(io::stdout(), DisableBracketedPaste);
-        let _ = io::stdout().flush();
+        let _ = print::paste_as_one(false);
     }
 }
 
@@ -313,6 +309,7 @@ fn key(event: Event) -> Option<Key> {
             KeyCode::Char('w') => Some(Key::ClearWord),
             KeyCode::Char('p') => Some(Key::Up),
             KeyCode::Char('n') => Some(Key::Down),
+            KeyCode::Char('o') => Some(Key::More),
             KeyCode::Char('h') => Some(Key::Backspace),
             KeyCode::Char('j' | 'm') => Some(Key::Enter),
             _ => None,
@@ -321,6 +318,7 @@ fn key(event: Event) -> Option<Key> {
     match code {
         KeyCode::Up => Some(Key::Up),
         KeyCode::Down | KeyCode::Tab => Some(Key::Down),
+        KeyCode::PageDown => Some(Key::More),
         KeyCode::Enter => Some(Key::Enter),
         KeyCode::Esc => Some(Key::Escape),
         KeyCode::Backspace => Some(Key::Backspace),

@@ -2,9 +2,8 @@
 
 use duologue_protocol::control::InitializeReply;
 use duologue_protocol::permission::PermissionMode;
-use owo_colors::OwoColorize as _;
 
-use crate::visible::visible;
+use crate::visible::{Shown, line, ours, shown};
 
 /// The permission modes that can be switched to.
 pub(super) const MODES: [&str; 6] =
@@ -49,6 +48,44 @@ impl Typed {
     }
 }
 
+/// What is wrong with it, if this looks like a command and is none. A path such as `/etc/hosts` does not
+/// look like one, nor does anything behind a space.
+pub(super) fn unknown(handshake: Option<&InitializeReply>, typed: &str) -> Option<Shown> {
+    let name = typed.strip_prefix('/')?.split_whitespace().next()?;
+    let is_like = |name: &str| {
+        name.starts_with(char::is_alphabetic)
+            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'))
+    };
+    let theirs = handshake.map_or(&[][..], |reply| reply.commands.items());
+    // An agent that lists no commands may have some all the same.
+    if !is_like(name) || theirs.is_empty() || !typed.starts_with(&format!("/{name}")) {
+        return None;
+    }
+    let aliases = theirs.iter().flat_map(|command| command.aliases.items());
+    let known = COMMANDS
+        .iter()
+        .filter_map(|(name, _)| name.strip_prefix('/'))
+        .chain(theirs.iter().filter_map(|command| command.name.as_str()))
+        .chain(aliases.map(|alias| alias.as_str()));
+    let mut nearest: Option<(usize, &str)> = None;
+    for known in known {
+        if known == name {
+            return None;
+        }
+        let far = strsim::damerau_levenshtein(known, name);
+        let is_near = far <= 2 || (name.len() > 2 && known.starts_with(name));
+        if is_near && nearest.is_none_or(|(least, _)| far < least) {
+            nearest = Some((far, known));
+        }
+    }
+    Some(match nearest {
+        Some((_, near)) => {
+            shown!("There is no command /{}. Did you mean /{}?", line(name), line(near))
+        }
+        None => shown!("There is no command /{}: /help lists those of the chat.", line(name)),
+    })
+}
+
 /// The value to ask for, if the agent knows a model by this name.
 pub(super) fn model(handshake: Option<&InitializeReply>, name: &str) -> String {
     let models = handshake.map_or(&[][..], |reply| reply.models.items());
@@ -62,35 +99,34 @@ pub(super) fn model(handshake: Option<&InitializeReply>, name: &str) -> String {
 }
 
 /// The models there are.
-pub(super) fn models(handshake: Option<&InitializeReply>, now: Option<&str>) -> Vec<String> {
-    let mut lines = vec![format!("model: {}", visible(now.unwrap_or("unknown")).bold())];
+pub(super) fn models(handshake: Option<&InitializeReply>, now: Option<&str>) -> Vec<Shown> {
+    let mut lines = vec![shown!("model: {}", line(now.unwrap_or("unknown")).bold())];
     for model in handshake.map_or(&[][..], |reply| reply.models.items()) {
-        let value = visible(model.value.as_str().unwrap_or_default()).into_owned();
-        let about = visible(model.description.as_str().unwrap_or_default()).into_owned();
-        lines.push(format!("  {value:<16} {}", about.dimmed()));
+        let (value, about) = (line(&model.value), line(&model.description));
+        lines.push(shown!("  {:<16} {}", value, about.dimmed()));
     }
     lines
 }
 
 /// The modes there are.
-pub(super) fn modes(now: Option<&PermissionMode>) -> Vec<String> {
-    let now = now.map_or("unknown", PermissionMode::as_str);
-    vec![format!("mode: {}", now.bold()), format!("  {}", MODES.join(", ").dimmed())]
+pub(super) fn modes(now: Option<&PermissionMode>) -> Vec<Shown> {
+    let now = line(now.map_or("unknown", PermissionMode::as_str));
+    let modes = Shown::join(MODES.map(ours), ", ");
+    vec![shown!("mode: {}", now.bold()), shown!("  {}", modes.dimmed())]
 }
 
 /// What can be typed.
-pub(super) fn help(handshake: Option<&InitializeReply>) -> Vec<String> {
-    let mut lines: Vec<String> = COMMANDS
+pub(super) fn help(handshake: Option<&InitializeReply>) -> Vec<Shown> {
+    let mut lines: Vec<Shown> = COMMANDS
         .iter()
-        .map(|(name, about)| format!("{} {}", format!("{name:<8}").bold(), about.dimmed()))
+        .map(|(name, about)| shown!("{} {}", shown!("{:<8}", *name).bold(), ours(about).dimmed()))
         .collect();
     let theirs = handshake.map_or(0, |reply| reply.commands.items().len());
     if theirs > 0 {
-        lines.push(format!("{theirs} more are the agent's: type / and Tab").dimmed().to_string());
+        lines.push(shown!("{} more are the agent's: type / and Tab", theirs).dimmed());
     }
-    lines.push(
-        "A \\ at the end goes on in the next line. Ctrl-C interrupts a turn.".dimmed().to_string(),
-    );
+    lines
+        .push(ours("A \\ at the end goes on in the next line. Ctrl-C interrupts a turn.").dimmed());
     lines
 }
 
@@ -110,6 +146,23 @@ mod tests {
         assert_eq!(Typed::read("/compact now"), Typed::Prompt("/compact now".into()));
         assert_eq!(Typed::read("/models"), Typed::Prompt("/models".into()));
         assert_eq!(Typed::read("one\\\ntwo"), Typed::Prompt("one\ntwo".into()));
+    }
+
+    #[test]
+    fn what_looks_like_a_command_and_is_none_is_noticed() {
+        let json = r#"{"commands":[{"name":"compact","aliases":["squeeze"]},{"name":"mcp:ask"}]}"#;
+        let reply = InitializeReply::from_json(json).unwrap();
+        let said = |text: &str| unknown(Some(&reply), text).map(|line| line.to_string());
+        let near = "There is no command /compcat. Did you mean /compact?";
+        assert_eq!(said("/compcat now").unwrap(), near);
+        assert_eq!(said("/modle x").unwrap(), "There is no command /modle. Did you mean /model?");
+        assert!(said("/frobnicate").unwrap().starts_with("There is no command /frobnicate: "));
+        let known = ["/compact", "/squeeze it", "/mcp:ask", "/model", "/etc/hosts is odd", "/ 2"];
+        for known in known.into_iter().chain([" /frobnicate", "either/or", "/"]) {
+            assert_eq!(said(known), None, "{known}");
+        }
+        // Nothing is known of what this agent knows.
+        assert_eq!(unknown(None, "/frobnicate"), None);
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! [`Menu`]: one choice of a few, or several; some let the person write. Without a terminal: keys in,
 //! lines out.
 
-use console::measure_text_width;
-use owo_colors::OwoColorize as _;
-
-use crate::visible::visible;
+use crate::visible::{Shown, line, ours, shown};
 
 /// A key, as far as the chat cares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +20,8 @@ pub(super) enum Key {
     End,
     Char(char),
     Paste(String),
+    /// Show what is folded.
+    More,
     /// The terminal has another size.
     Resize,
 }
@@ -30,8 +29,8 @@ pub(super) enum Key {
 /// Something that can be chosen.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
-    label: String,
-    detail: String,
+    label: Shown,
+    detail: Shown,
     /// Whoever chooses it writes something.
     writes: bool,
     /// It cannot be chosen beside others.
@@ -39,12 +38,12 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    pub(super) fn new(label: impl Into<String>) -> Self {
-        Self { label: label.into(), detail: String::new(), writes: false, alone: false }
+    pub(super) fn new(label: Shown) -> Self {
+        Self { label, detail: Shown::default(), writes: false, alone: false }
     }
 
-    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
-        self.detail = detail.into();
+    pub(super) fn detail(mut self, detail: Shown) -> Self {
+        self.detail = detail;
         self
     }
 
@@ -187,58 +186,49 @@ impl Menu {
         Step::Stay
     }
 
-    /// The menu as it looks now in a terminal of this width.
-    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::with_capacity(self.choices.len() + 1);
-        for (at, choice) in self.choices.iter().enumerate() {
-            let here = at == self.at;
-            let mark = match (self.several && !choice.writes && !choice.alone, self.marked.get(at))
-            {
-                (true, Some(true)) => "[x] ",
-                (true, _) => "[ ] ",
-                _ => "",
-            };
-            let label = visible(&choice.label);
-            let mut line = format!("{mark}{} {label}", at + 1);
-            if here && self.writing {
-                line.push_str(": ");
-            }
-            let mut line = if here { line.cyan().bold().to_string() } else { line };
-            if here && self.writing {
-                let room = columns.saturating_sub(measure_text_width(&line) + 6);
-                line.push_str(&tail(&visible(&self.text), room));
-                line.push('▏');
-            } else if !choice.detail.is_empty() {
-                line.push_str(&format!("  {}", visible(&choice.detail).dimmed()));
-            }
-            lines
-                .push(format!("{} {line}", if here { "❯".cyan().to_string() } else { " ".into() }));
-        }
-        let help = match (self.writing, self.several) {
-            (true, _) => "Enter sends · Esc goes back".to_owned(),
-            (false, true) => {
-                format!("Space marks · Enter takes what is marked · Esc {}", self.escape)
-            }
-            (false, false) => format!("↑↓ or a number · Enter · Esc {}", self.escape),
-        };
-        lines.push(format!("  {}", help.dimmed()));
-        lines
+    /// Which choice the person is at.
+    pub(super) const fn at(&self) -> usize {
+        self.at
     }
-}
 
-/// The end of a text that is being written, as much as there is room for.
-pub(super) fn tail(text: &str, room: usize) -> String {
-    let text = text.replace('\n', "⏎");
-    let mut width = 0;
-    let cut = text.char_indices().rev().find(|(_, character)| {
-        width += measure_text_width(character.encode_utf8(&mut [0; 4]));
-        width > room
-    });
-    match cut {
-        Some((at, character)) => {
-            format!("…{}", text.get(at + character.len_utf8()..).unwrap_or_default())
+    /// The choices, a line each, in a terminal of this width. They may be wider.
+    pub(super) fn choices(&self, columns: usize) -> Vec<Shown> {
+        let choices = self.choices.iter().enumerate();
+        choices.map(|(at, choice)| self.choice(at, choice, columns)).collect()
+    }
+
+    fn choice(&self, at: usize, choice: &Choice, columns: usize) -> Shown {
+        let here = at == self.at;
+        let mark = match (self.several && !choice.writes && !choice.alone, self.marked.get(at)) {
+            (true, Some(true)) => "[x] ",
+            (true, _) => "[ ] ",
+            _ => "",
+        };
+        let colon = if here && self.writing { ": " } else { "" };
+        let mut text = shown!("{}{} {}{}", mark, at + 1, choice.label, colon);
+        let width = text.width();
+        if here {
+            text = text.cyan().bold();
         }
-        None => text,
+        if here && self.writing {
+            let written = line(&self.text).tail(columns.saturating_sub(width + 6));
+            text.push(&shown!("{}▏", written));
+        } else if !choice.detail.is_empty() {
+            text.push(&shown!("  {}", choice.detail.dimmed()));
+        }
+        shown!("{} {}", if here { ours("❯").cyan() } else { ours(" ") }, text)
+    }
+
+    /// Which keys do what.
+    pub(super) fn help(&self) -> Shown {
+        let help = match (self.writing, self.several) {
+            (true, _) => ours("Enter sends · Esc goes back"),
+            (false, true) => {
+                shown!("Space marks · Enter takes what is marked · Esc {}", self.escape)
+            }
+            (false, false) => shown!("↑↓ or a number · Enter · Esc {}", self.escape),
+        };
+        shown!("  {}", help.dimmed())
     }
 }
 
@@ -268,9 +258,9 @@ mod tests {
 
     fn menu() -> Menu {
         Menu::new(vec![
-            Choice::new("Yes"),
-            Choice::new("Always").detail("Bash(ls)"),
-            Choice::new("No").writes(),
+            Choice::new(ours("Yes")),
+            Choice::new(ours("Always")).detail(ours("Bash(ls)")),
+            Choice::new(ours("No")).writes(),
         ])
     }
 
@@ -290,7 +280,8 @@ mod tests {
     }
 
     fn plain(menu: &Menu) -> Vec<String> {
-        menu.lines(80).iter().map(|line| console::strip_ansi_codes(line).into_owned()).collect()
+        let lines = menu.choices(80).into_iter().chain([menu.help()]);
+        lines.map(|line| line.plain().to_string()).collect()
     }
 
     #[test]
@@ -333,14 +324,6 @@ mod tests {
                 "  Enter sends · Esc goes back"
             ]
         );
-    }
-
-    #[test]
-    fn of_a_long_text_the_end_is_shown() {
-        assert_eq!(tail("one\ntwo", 9), "one⏎two");
-        assert_eq!(tail("日本語", 4), "…本語");
-        assert_eq!(tail("日本語", 5), "…本語");
-        assert_eq!(tail("x", 0), "…");
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The conversation without a terminal: a prompt for each line of stdin. What the agent says goes to
 //! stdout, everything else to stderr. Nobody can be asked, so the answer is no.
 
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 
 use duologue::{Event, Events, Session};
-use owo_colors::OwoColorize as _;
 use tokio::sync::mpsc;
 
 use super::asks::Ask;
@@ -13,7 +12,8 @@ use super::local::{self, Typed};
 use super::render::{Piece, Renderer};
 use super::telling;
 use crate::exit;
-use crate::visible::visible;
+use crate::print;
+use crate::visible::{Shown, ours, shown};
 use crate::words;
 
 const NOBODY: &str = "Nobody can be asked for permission here.";
@@ -60,9 +60,15 @@ pub(super) async fn hold(
             Typed::Mode(Some(name)) => {
                 session.control().set_permission_mode(name.as_str().into()).await?;
             }
-            Typed::Prompt(text) => {
+            Typed::Prompt(prompt) => {
+                if let Some(unknown) = local::unknown(session.handshake().as_ref(), &text) {
+                    let how = "It was not sent: put a space before it to send it as it is.";
+                    print::err(&shown!("✗ {} {}", unknown, how).yellow());
+                    code = exit::FAILED;
+                    continue;
+                }
                 renderer.prompted();
-                if !turn(&session, &mut events, &mut asks, &mut renderer, text).await? {
+                if !turn(&session, &mut events, &mut asks, &mut renderer, prompt).await? {
                     code = exit::FAILED;
                 }
             }
@@ -118,20 +124,18 @@ fn show(renderer: &mut Renderer, event: &Event) -> anyhow::Result<()> {
     for piece in renderer.event(event) {
         match piece {
             Piece::Text(text) => {
-                let mut out = anstream::stdout();
-                out.write_all(text.as_bytes())?;
-                out.flush()?;
+                print::out().text(&text)?;
             }
             Piece::Line(line) if line.is_empty() => {}
-            Piece::Line(line) => anstream::eprintln!("{line}"),
+            Piece::Line(line) => print::err(&line),
         }
     }
     Ok(())
 }
 
-fn tell(lines: Vec<String>) {
+fn tell(lines: Vec<Shown>) {
     for line in lines {
-        anstream::eprintln!("{line}");
+        print::err(&line);
     }
 }
 
@@ -143,14 +147,12 @@ fn refuse(ask: Ask) {
             let hint = "allow it with --allowed-tools or --permission-mode";
             (name, hint, Reply::Deny(NOBODY.to_owned()))
         }
-        Topic::Questions(_) => ("a question".to_owned(), "the agent goes on without", Reply::Skip),
-        Topic::Plan(_) => ("a plan".to_owned(), "use a terminal to decide", Reply::Reject),
+        Topic::Questions(_) => (ours("a question"), "the agent goes on without", Reply::Skip),
+        Topic::Plan(_) => (ours("a plan"), "use a terminal to decide", Reply::Reject),
     };
-    let line = format!(
-        "✗ {} is refused: stdin is no terminal, so nobody can be asked; {hint}",
-        visible(&what)
-    );
-    anstream::eprintln!("{}", line.yellow());
+    let line =
+        shown!("✗ {} is refused: stdin is not a terminal, so nobody can be asked; {}", what, hint);
+    print::err(&line.yellow());
     ask.answer(reply);
 }
 

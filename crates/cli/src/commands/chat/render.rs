@@ -2,24 +2,23 @@
 
 use std::collections::HashMap;
 
-use console::truncate_str;
 use duologue_protocol::message::Usage;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::transcript::*;
 use duologue_protocol::{Field, Text};
-use owo_colors::OwoColorize as _;
 
 use super::telling::tool_name;
-use crate::visible::visible;
+use crate::todos::Todos;
+use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
 
 /// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     /// More of what the agent says: lines may be open.
-    Text(String),
+    Text(Shown),
     /// A line about it.
-    Line(String),
+    Line(Shown),
 }
 
 /// What was shown last, for the blank lines between.
@@ -33,8 +32,8 @@ enum Last {
 
 /// A tool call without a result yet.
 struct Call {
-    name: String,
-    what: String,
+    name: Shown,
+    what: Shown,
     /// It is shown as what it is: a menu.
     hidden: bool,
 }
@@ -50,9 +49,9 @@ pub(super) struct Renderer {
     pub(super) model: Option<String>,
     pub(super) mode: Option<PermissionMode>,
     /// What the agent is busy with, in a word or two.
-    pub(super) doing: String,
+    pub(super) doing: Shown,
     /// A plan that stood in a tool call.
-    pub(super) plan: String,
+    pub(super) plan: Foreign<'static>,
     /// How many characters were streamed in this turn.
     streamed: usize,
     cwd: String,
@@ -64,6 +63,9 @@ pub(super) struct Renderer {
     last_call: Option<String>,
     /// How deep the sub-agents are, by the call that started them.
     agents: HashMap<String, usize>,
+    /// Calls that take long and are waited for, by their task.
+    waited_for: HashMap<String, String>,
+    todos: Todos,
 }
 
 impl Renderer {
@@ -75,8 +77,8 @@ impl Renderer {
             spent: 0.0,
             model: None,
             mode: None,
-            doing: String::new(),
-            plan: String::new(),
+            doing: Shown::default(),
+            plan: Foreign::default(),
             streamed: 0,
             cwd: String::new(),
             last: Last::Nothing,
@@ -85,13 +87,15 @@ impl Renderer {
             calls: HashMap::new(),
             last_call: None,
             agents: HashMap::new(),
+            waited_for: HashMap::new(),
+            todos: Todos::default(),
         }
     }
 
     /// The person has said something.
     pub(super) fn prompted(&mut self) {
         (self.last, self.in_block, self.streamed) = (Last::Nothing, false, 0);
-        self.doing.clear();
+        self.doing = Shown::default();
     }
 
     /// About how many tokens were written in this turn. The exact number comes with its end.
@@ -109,7 +113,7 @@ impl Renderer {
             Event::ThinkingDelta(delta) => self.delta(text(&delta.text), depth, true, &mut out),
             Event::ToolInputDelta(delta) => self.streamed += text(&delta.partial_json).len(),
             Event::ToolCallStarted(call) if depth == 0 => {
-                self.doing = tool_name(&visible(text(&call.name)));
+                self.doing = tool_name(text(&call.name));
             }
             Event::Text(said) => self.text(said, depth, &mut out),
             Event::Thinking(thought) => self.thought(text(&thought.text), depth, &mut out),
@@ -132,7 +136,7 @@ impl Renderer {
         if depth > 0 {
             return;
         }
-        self.doing = if thinking { "thinking".to_owned() } else { String::new() };
+        self.doing = if thinking { ours("thinking") } else { Shown::default() };
         if !self.streaming || text.is_empty() || (thinking && !self.thinking) {
             return;
         }
@@ -141,19 +145,19 @@ impl Renderer {
             self.begin(kind, out);
             self.in_block = true;
         }
-        let text = visible(text);
-        out.push(Piece::Text(if thinking { dim(&text) } else { text.into_owned() }));
+        let text = block(text);
+        out.push(Piece::Text(if thinking { text.dimmed() } else { text }));
     }
 
     fn text(&mut self, said: &TextFinished, depth: usize, out: &mut Vec<Piece>) {
         let said_text = text(&said.text);
         if depth > 0 {
-            for line in visible(said_text).lines() {
-                self.work(depth, line, out);
+            for line in Foreign::from(said_text).lines() {
+                self.work(depth, &line, out);
             }
             return;
         }
-        self.doing.clear();
+        self.doing = Shown::default();
         said_text.clone_into(&mut self.last_text);
         if self.in_block && self.last == Last::Text {
             return self.end_block(out);
@@ -162,10 +166,9 @@ impl Renderer {
             return;
         }
         self.begin(Last::Text, out);
-        let shown = visible(said_text);
-        let shown =
-            if said.error.value().is_some() { shown.red().to_string() } else { shown.into_owned() };
-        out.push(Piece::Text(format!("{shown}\n")));
+        let text = block(said_text);
+        let text = if said.error.value().is_some() { text.red() } else { text };
+        out.push(Piece::Text(shown!("{}\n", text)));
     }
 
     fn thought(&mut self, thought: &str, depth: usize, out: &mut Vec<Piece>) {
@@ -177,7 +180,7 @@ impl Renderer {
         }
         if !thought.trim().is_empty() {
             self.begin(Last::Thinking, out);
-            out.push(Piece::Text(format!("{}\n", dim(&visible(thought)))));
+            out.push(Piece::Text(shown!("{}\n", block(thought).dimmed())));
         }
     }
 
@@ -185,7 +188,7 @@ impl Renderer {
     fn begin(&mut self, kind: Last, out: &mut Vec<Piece>) {
         self.end_block(out);
         if self.last != Last::Nothing && (self.last != kind || kind == Last::Text) {
-            out.push(Piece::Line(String::new()));
+            out.push(Piece::Line(Shown::default()));
         }
         self.last = kind;
         self.last_call = None;
@@ -193,23 +196,23 @@ impl Renderer {
 
     fn end_block(&mut self, out: &mut Vec<Piece>) {
         if std::mem::take(&mut self.in_block) {
-            out.push(Piece::Text("\n".to_owned()));
+            out.push(Piece::Text(ours("\n")));
         }
     }
 
     /// A line about the agent's work, cut to the width of the terminal.
-    fn work(&mut self, depth: usize, line: &str, out: &mut Vec<Piece>) {
+    fn work(&mut self, depth: usize, line: &Shown, out: &mut Vec<Piece>) {
         if self.last != Last::Work {
             self.begin(Last::Work, out);
         }
-        let bars = "│ ".repeat(depth);
+        let bars = Shown::repeat("│ ", depth);
         let room = self.columns.saturating_sub(2 * depth + 1).max(16);
-        out.push(Piece::Line(format!("{}{}", bars.dimmed(), truncate_str(line, room, "…"))));
+        out.push(Piece::Line(shown!("{}{}", bars.dimmed(), line.cut(room))));
     }
 
     /// A remark: dim, at the side.
-    fn remark(&mut self, depth: usize, line: &str, out: &mut Vec<Piece>) {
-        self.work(depth, &format!("{} {}", "·".dimmed(), visible(line).dimmed()), out);
+    fn remark<'t>(&mut self, depth: usize, text: impl Into<Foreign<'t>>, out: &mut Vec<Piece>) {
+        self.work(depth, &shown!("· {}", line(text)).dimmed(), out);
     }
 
     fn call(&mut self, call: &ToolCall, depth: usize, out: &mut Vec<Piece>) {
@@ -219,25 +222,25 @@ impl Renderer {
         }
         if name == "AskUserQuestion" || name == "ExitPlanMode" {
             if let Some(id) = call.id.as_str() {
-                let call = Call { name: name.to_owned(), what: String::new(), hidden: true };
+                let call = Call { name: line(name), what: Shown::default(), hidden: true };
                 self.calls.insert(id.to_owned(), call);
             }
             return;
         }
         let what = words::call(call);
-        let what = match what.strip_prefix(&self.cwd) {
-            Some(path) if !self.cwd.is_empty() => path.trim_start_matches('/').to_owned(),
+        let what = match what.raw().strip_prefix(&self.cwd) {
+            Some(path) if !self.cwd.is_empty() => path.trim_start_matches('/').to_owned().into(),
             _ => what,
         };
-        let mut lines = what.lines();
-        let mut first = visible(lines.next().unwrap_or_default()).into_owned();
-        if lines.next().is_some() {
-            first.push_str(" …");
-        }
-        let name = visible(&tool_name(name)).into_owned();
-        self.doing = format!("{name} {first}");
+        let list = self.todos.call(call);
+        let first = if list.is_some() { Shown::default() } else { what.first_line() };
+        let name = tool_name(name);
+        self.doing = shown!("{} {}", name, first);
         self.last_call = None;
-        self.work(depth, &format!("{} {} {first}", "●".cyan(), name.bold()), out);
+        self.work(depth, &shown!("{} {} {}", ours("●").cyan(), name.bold(), first), out);
+        for item in list.unwrap_or_default() {
+            self.work(depth, &shown!("  {}", item), out);
+        }
         if let Some(id) = call.id.as_str() {
             self.last_call = Some(id.to_owned());
             self.calls.insert(id.to_owned(), Call { name, what: first, hidden: false });
@@ -246,47 +249,47 @@ impl Renderer {
 
     fn result(&mut self, result: &ToolResult, depth: usize, out: &mut Vec<Piece>) {
         let id = result.tool_use_id.as_str().unwrap_or_default();
+        self.todos.result(result);
         let Some(call) = self.calls.remove(id) else { return };
         if call.hidden && !result.is_error.is_true() {
             return;
         }
-        self.doing.clear();
+        self.doing = Shown::default();
         let content = words::content(&result.content);
-        let content = visible(content.trim());
+        let content = content.raw().trim();
         let first = content.lines().next().unwrap_or_default();
         let came = if result.is_error.is_true() {
             let first = first.replace("<tool_use_error>", "").replace("</tool_use_error>", "");
-            format!("error: {first}").trim_end_matches([':', ' ']).red().to_string()
+            let between = if first.is_empty() { "" } else { ": " };
+            shown!("error{}{}", between, line(first)).red()
         } else {
             match content.lines().count() {
-                0 => "ok".dimmed().to_string(),
-                1 => format!("ok: {first}").dimmed().to_string(),
-                lines => format!("ok, {lines} lines: {first}").dimmed().to_string(),
+                0 => ours("ok").dimmed(),
+                1 => shown!("ok: {}", line(first)).dimmed(),
+                lines => shown!("ok, {} lines: {}", lines, line(first)).dimmed(),
             }
         };
         let whose = if self.last_call.as_deref() == Some(id) {
-            String::new()
+            Shown::default()
         } else {
-            format!("{} {} ", call.name, truncate_str(&call.what, 24, "…")).dimmed().to_string()
+            shown!("{} {} ", call.name, call.what.cut(24)).dimmed()
         };
-        self.work(depth, &format!("  {} {whose}{came}", "└".dimmed()), out);
+        self.work(depth, &shown!("  {} {}{}", ours("└").dimmed(), whose, came), out);
     }
 
     fn finished(&mut self, turn: &TurnFinished, out: &mut Vec<Piece>) {
         self.end_block(out);
         self.calls.clear();
-        self.doing.clear();
+        self.doing = Shown::default();
         let cost = turn.cost_usd.as_f64().unwrap_or_default();
         self.spent += cost;
         match turn.outcome.value() {
             Some(Outcome::Success) | None => {}
-            Some(Outcome::Interrupted) => {
-                out.push(Piece::Line("✗ interrupted".yellow().to_string()))
-            }
+            Some(Outcome::Interrupted) => out.push(Piece::Line(ours("✗ interrupted").yellow())),
             Some(_) => {
                 let error = turn.error.as_str().unwrap_or("the turn failed");
                 if error != self.last_text {
-                    out.push(Piece::Line(format!("✗ {}", visible(error)).red().to_string()));
+                    out.push(Piece::Line(shown!("✗ {}", block(error)).red()));
                 }
             }
         }
@@ -298,11 +301,11 @@ impl Renderer {
             bill.push(words::bill(turn));
         }
         if self.spent > cost {
-            bill.push(format!("total {}", words::dollars(self.spent)));
+            bill.push(shown!("total {}", words::dollars(self.spent)));
         }
         bill.extend(turn.duration_ms.as_u64().map(words::span));
-        out.push(Piece::Line(dim(&bill.join(" · "))));
-        out.push(Piece::Line(String::new()));
+        out.push(Piece::Line(Shown::join(bill, " · ").dimmed()));
+        out.push(Piece::Line(Shown::default()));
         self.last = Last::Nothing;
         self.last_text.clear();
     }
@@ -329,19 +332,36 @@ impl Renderer {
                     self.remark(depth + 1, "works in the background", out);
                 }
             }
-            Event::AgentProgress(agent) => text(&agent.description).clone_into(&mut self.doing),
+            Event::AgentProgress(agent) => self.doing = line(&agent.description),
             Event::AgentFinished(agent) => {
                 let status = text(&agent.status);
                 if status != "completed" {
-                    self.remark(depth + 1, &format!("sub-agent {status}"), out);
+                    self.remark(depth + 1, format!("sub-agent {status}"), out);
                 }
             }
             Event::TaskStarted(task) => {
-                self.remark(depth, &format!("in the background: {}", text(&task.description)), out);
+                let id = task.task_id.as_str().unwrap_or_default();
+                // A call that is waited for is on the screen already.
+                if task.background.value() == Some(&false) {
+                    self.waited_for.insert(id.to_owned(), text(&task.description).to_owned());
+                } else {
+                    let what = format!("in the background: {}", text(&task.description));
+                    self.remark(depth, what, out);
+                }
+            }
+            Event::TaskUpdated(task) if task.background.is_true() => {
+                let id = task.task_id.as_str().unwrap_or_default();
+                if let Some(what) = self.waited_for.remove(id) {
+                    self.remark(depth, format!("now in the background: {what}"), out);
+                }
             }
             Event::TaskFinished(task) => {
-                let what = format!("background {}: {}", text(&task.status), text(&task.summary));
-                self.remark(depth, what.trim_end_matches([':', ' ']), out);
+                let id = task.task_id.as_str().unwrap_or_default();
+                if self.waited_for.remove(id).is_none() {
+                    let what =
+                        format!("background {}: {}", text(&task.status), text(&task.summary));
+                    self.remark(depth, what.trim_end_matches([':', ' ']), out);
+                }
             }
             Event::PermissionDenied(denied) => {
                 let why = text(if denied.reason.value().is_some() {
@@ -349,14 +369,14 @@ impl Renderer {
                 } else {
                     &denied.message
                 });
-                let what = format!("✗ {} was not allowed: {why}", text(&denied.tool_name));
-                self.work(depth, &visible(&what).yellow().to_string(), out);
+                let what = shown!("✗ {} was not allowed: {}", line(&denied.tool_name), line(why));
+                self.work(depth, &what.yellow(), out);
             }
-            Event::Status(status) => text(&status.status).clone_into(&mut self.doing),
+            Event::Status(status) => self.doing = line(&status.status),
             Event::ModeChanged(change) if self.mode.as_ref() != change.mode.value() => {
                 self.mode = change.mode.value().cloned();
                 let mode = change.mode.as_str().unwrap_or_default();
-                self.remark(depth, &format!("mode {mode}"), out);
+                self.remark(depth, format!("mode {mode}"), out);
             }
             Event::Compacted(compacted) => {
                 let what = match (compacted.error.as_str(), compacted.pre_tokens.as_u64()) {
@@ -380,7 +400,7 @@ impl Renderer {
             }
             Event::ModelFallback(change) => {
                 self.model = change.to.as_str().map(str::to_owned).or(self.model.take());
-                self.remark(depth, &format!("{} answers instead", text(&change.to)), out);
+                self.remark(depth, format!("{} answers instead", text(&change.to)), out);
             }
             Event::RateLimit(limit) if text(&limit.status) != "allowed" => {
                 let used = limit.utilization.as_f64().unwrap_or_default() * 100.0;
@@ -392,8 +412,7 @@ impl Renderer {
                 self.remark(depth, &what, out);
             }
             Event::Error(error) => {
-                let what = format!("✗ {}", visible(text(&error.message))).red().to_string();
-                self.work(depth, &what, out);
+                self.work(depth, &shown!("✗ {}", line(&error.message)).red(), out);
             }
             Event::Notice(notice) if !text(&notice.text).is_empty() => {
                 self.remark(depth, untagged(text(&notice.text)), out);
@@ -402,10 +421,10 @@ impl Renderer {
                 self.remark(depth, text(&auth.error), out);
             }
             Event::ConversationReset(_) => self.remark(depth, "the conversation starts anew", out),
-            Event::MalformedLine(line) => {
+            Event::MalformedLine(malformed) => {
                 self.remark(
                     depth,
-                    &format!("a line of the agent is malformed: {}", text(&line.reason)),
+                    format!("a line of the agent is malformed: {}", text(&malformed.reason)),
                     out,
                 );
             }
@@ -413,15 +432,6 @@ impl Renderer {
             _ => {}
         }
     }
-}
-
-/// Dim, line by line: a terminal that scrolls may forget how a line began.
-pub(super) fn dim(text: &str) -> String {
-    let lines: Vec<String> = text
-        .split('\n')
-        .map(|line| if line.is_empty() { String::new() } else { line.dimmed().to_string() })
-        .collect();
-    lines.join("\n")
 }
 
 /// What a command of the agent printed, without the tag around it, which is for the model.

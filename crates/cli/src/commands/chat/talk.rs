@@ -13,20 +13,20 @@ use std::time::{Duration, Instant};
 use duologue::{Error, Event, Events, Session, Turn, TurnOutcome};
 use duologue_protocol::RequestId;
 use duologue_protocol::control::InitializeReply;
-use owo_colors::OwoColorize as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::asks::Ask;
 use super::dialog::{Dialog, Progress, Reply, Topic};
 use super::input::{Input, Person, Want};
-use super::menu::{Key, edit, tail};
-use super::render::{Piece, Renderer, dim};
+use super::menu::{Key, edit};
+use super::render::{Piece, Renderer};
 use super::terminal::{Bottom, Terminal};
 use leave::dismissed;
 use waits::{failed, outcome, withdrawn};
 
-use crate::visible::visible;
+use crate::print;
+use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -34,6 +34,9 @@ const FRAME: Duration = Duration::from_millis(100);
 
 /// Keys that follow each other this fast belong together: somebody is typing.
 const TYPING: Duration = Duration::from_millis(700);
+
+/// How many bytes are printed before keys are looked at again.
+const AT_ONCE: usize = 2048;
 
 /// How many prompts may be typed ahead.
 const MOST_AHEAD: usize = 32;
@@ -70,6 +73,14 @@ pub(super) struct Talk {
     pub(super) handshake: Option<InitializeReply>,
     mode: Mode,
     turn: Option<Turn>,
+    /// How the turn ended, while what it said is still being printed.
+    ended: Option<Result<TurnOutcome, Error>>,
+    /// What waits to be printed.
+    outbox: VecDeque<Piece>,
+    /// The person has interrupted the turn: what it still says is not printed.
+    is_muted: bool,
+    /// What looks like a command, and is sent to the agent only if the person insists.
+    doubtful: Option<String>,
     began: Instant,
     dialog: Option<Open>,
     waiting: VecDeque<Ask>,
@@ -105,6 +116,10 @@ impl Talk {
             renderer,
             mode: Mode::Nothing,
             turn: None,
+            ended: None,
+            outbox: VecDeque::new(),
+            is_muted: false,
+            doubtful: None,
             began: now,
             dialog: None,
             waiting: VecDeque::new(),
@@ -132,8 +147,29 @@ impl Talk {
         let mut clock = tokio::time::interval(FRAME);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
+            // Keys come first, whatever else waits.
+            if let Ok(input) = self.person.inputs.try_recv() {
+                if self.input(input).await? == Next::Leave {
+                    return Ok(());
+                }
+                continue;
+            }
+            // A turn that has ended is over when all that it said is printed.
+            let is_printed = self.outbox.is_empty();
+            if self.ended.is_some() && is_printed {
+                tokio::select! {
+                    biased;
+                    () = &mut dismissed => return Ok(()),
+                    event = self.events.next() => match event? {
+                        Some(event) => self.event(&event)?,
+                        None => return Ok(()),
+                    },
+                    () = std::future::ready(()) => self.over().await?,
+                }
+                continue;
+            }
             tokio::select! {
-                event = self.events.next() => match event? {
+                event = self.events.next(), if is_printed => match event? {
                     Some(event) => {
                         if let Event::PermissionWithdrawn(gone) = &event
                             && let Some(open) = &self.dialog
@@ -145,6 +181,7 @@ impl Talk {
                     }
                     None => return Ok(()),
                 },
+                () = std::future::ready(()), if !is_printed => self.print()?,
                 Some(ask) = self.asks.recv() => self.asked(ask).await?,
                 input = self.person.inputs.recv() => {
                     let input = input.unwrap_or(Input::End);
@@ -153,9 +190,9 @@ impl Talk {
                     }
                 }
                 () = withdrawn(&mut self.dialog) => self.withdraw().await?,
-                over = outcome(&mut self.turn) => self.over(over).await?,
+                over = outcome(&mut self.turn), if self.ended.is_none() => self.ended = Some(over),
                 Some(error) = failed(&mut self.interrupting) => {
-                    self.terminal.line(&format!("✗ {error}").red().to_string())?;
+                    self.terminal.line(&shown!("✗ {}", block(Foreign::of(&error))).red())?;
                 }
                 _ = clock.tick() => self.tick()?,
                 () = &mut dismissed => return Ok(()),
@@ -165,17 +202,39 @@ impl Talk {
 
     fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         if self.turn.is_none() && matches!(event, Event::TurnStarted(_)) {
-            self.terminal.line(&dim("· the agent goes on by itself"))?;
+            self.terminal.line(&ours("· the agent goes on by itself").dimmed())?;
         }
         // Above the prompt only whole texts can be shown.
         self.renderer.streaming = self.mode != Mode::Line;
-        self.renderer.columns = columns();
-        for piece in self.renderer.event(event) {
-            match piece {
-                Piece::Text(text) => self.terminal.text(&text)?,
-                Piece::Line(line) => self.terminal.line(&line)?,
+        self.renderer.columns = size().1;
+        let pieces = self.renderer.event(event);
+        // After Ctrl-C, only the end of the turn is of interest.
+        if !self.is_muted || matches!(event, Event::TurnFinished(_)) {
+            self.outbox.extend(pieces);
+        }
+        if self.mode == Mode::Line {
+            while !self.outbox.is_empty() {
+                self.print()?;
             }
         }
+        Ok(())
+    }
+
+    /// Prints a little of what waits. Keys are looked at in between.
+    fn print(&mut self) -> anyhow::Result<()> {
+        let mut text = match self.outbox.pop_front() {
+            Some(Piece::Text(text)) => text,
+            Some(Piece::Line(line)) => {
+                self.terminal.end_line()?;
+                shown!("{}\n", line)
+            }
+            None => return Ok(()),
+        };
+        let some = text.take_first(AT_ONCE);
+        if !text.is_empty() {
+            self.outbox.push_front(Piece::Text(text));
+        }
+        self.terminal.text(&some)?;
         Ok(())
     }
 
@@ -196,7 +255,7 @@ impl Talk {
                 return Ok(());
             }
             let Some(line) = self.ahead.pop_front() else { break };
-            self.terminal.line(&format!("{} {}", "›".cyan().bold(), visible(&line)))?;
+            self.terminal.line(&shown!("{} {}", ours("›").cyan().bold(), block(&line)))?;
             if self.typed_line(&line).await? == Next::Leave {
                 self.ahead.clear();
                 return Err(Left.into());
@@ -218,9 +277,8 @@ impl Talk {
 
     async fn asked(&mut self, ask: Ask) -> anyhow::Result<()> {
         if self.mode == Mode::Line {
-            let note =
-                "? The agent asks something: press Enter to see it".yellow().bold().to_string();
-            self.terminal.line(&note)?;
+            let note = ours("? The agent asks something: press Enter to see it");
+            self.terminal.line(&note.yellow().bold())?;
         }
         self.waiting.push_back(ask);
         self.proceed().await
@@ -234,12 +292,13 @@ impl Talk {
             Topic::Plan(plan) if plan.is_empty() => Topic::Plan(self.renderer.plan.clone()),
             topic => topic,
         };
-        let (dialog, head) = Dialog::new(topic);
+        let mut dialog = Dialog::new(topic);
         self.renderer.interjected();
-        for line in head {
-            self.terminal.line(&line)?;
+        while !self.outbox.is_empty() {
+            self.print()?;
         }
-        self.terminal.set_bottom(Bottom::Menu, dialog.lines(columns()))?;
+        let (rows, columns) = size();
+        self.terminal.set_bottom(Bottom::Menu, dialog.lines(rows, columns))?;
         self.dialog = Some(Open { id, dialog, reply });
         self.was_typing = self.is_typing();
         self.keys();
@@ -247,9 +306,12 @@ impl Talk {
     }
 
     async fn withdraw(&mut self) -> anyhow::Result<()> {
-        self.dialog = None;
+        let left = self.dialog.take().map(|open| open.dialog.left(size().1));
         self.terminal.set_bottom(Bottom::Status, Vec::new())?;
-        self.terminal.line(&dim("  ✗ no longer asked"))?;
+        for line in left.into_iter().flatten() {
+            self.terminal.line(&line)?;
+        }
+        self.terminal.line(&ours("  ✗ no longer asked").dimmed())?;
         self.proceed().await
     }
 
@@ -263,7 +325,7 @@ impl Talk {
                 if self.interrupts > 1 {
                     return Ok(Next::Leave);
                 }
-                self.terminal.line(&dim("Ctrl-C again leaves, so does Ctrl-D"))?;
+                self.terminal.line(&ours("Ctrl-C again leaves, so does Ctrl-D").dimmed())?;
             }
             Input::Line(line) => {
                 self.at_line_end()?;
@@ -309,24 +371,26 @@ impl Talk {
     }
 
     async fn in_dialog(&mut self, mut open: Open, key: Key) -> anyhow::Result<()> {
+        let (rows, columns) = size();
+        let left = open.dialog.left(columns);
         match open.dialog.key(key) {
             Progress::Done(answer, notes) => {
                 self.terminal.set_bottom(Bottom::Status, Vec::new())?;
-                for note in notes {
+                for note in left.into_iter().chain(notes) {
                     self.terminal.line(&note)?;
                 }
                 // If it was withdrawn meanwhile, nobody hears it.
                 let _ = open.reply.send(answer);
                 return self.proceed().await;
             }
-            Progress::Next(lines) => {
-                for line in lines {
+            Progress::Next(notes) => {
+                for line in left.into_iter().chain(notes) {
                     self.terminal.line(&line)?;
                 }
             }
             Progress::Stay => {}
         }
-        self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(columns()))?;
+        self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(rows, columns))?;
         self.dialog = Some(open);
         Ok(())
     }
@@ -357,30 +421,29 @@ impl Talk {
                 if self.typed.is_empty() { String::new() } else { format!("\n{}", self.typed) };
             self.typed = format!("{text}{rest}");
         }
-        "interrupting, Ctrl-C again leaves".clone_into(&mut self.renderer.doing);
+        // What is printed so far is enough.
+        self.outbox.clear();
+        self.is_muted = true;
+        self.terminal.end_line()?;
+        self.renderer.interjected();
+        self.renderer.doing = ours("interrupting, Ctrl-C again leaves");
+        if self.ended.is_some() {
+            return Ok(Next::GoOn);
+        }
         let session = Arc::clone(&self.session);
         self.interrupting = Some(tokio::spawn(async move { session.interrupt().await.err() }));
         Ok(Next::GoOn)
     }
 
-    async fn over(&mut self, over: Result<TurnOutcome, Error>) -> anyhow::Result<()> {
-        // What it said may still wait to be shown.
-        loop {
-            tokio::select! {
-                biased;
-                event = self.events.next() => match event? {
-                    Some(event) => self.event(&event)?,
-                    None => break,
-                },
-                () = std::future::ready(()) => break,
-            }
-        }
+    async fn over(&mut self) -> anyhow::Result<()> {
+        let Some(over) = self.ended.take() else { return Ok(()) };
         self.turn = None;
+        self.is_muted = false;
         match over {
             // Its end was shown, unless it ended without one.
             Ok(outcome) if outcome.finished().turn.value().is_none() => {
-                let how = outcome.outcome();
-                self.terminal.line(&format!("✗ {}", how.as_str()).yellow().to_string())?;
+                let how = line(outcome.outcome().as_str());
+                self.terminal.line(&shown!("✗ {}", how).yellow())?;
             }
             Ok(_) => {}
             Err(error) => self.terminal.line(&complaint(error)?)?,
@@ -402,32 +465,33 @@ impl Talk {
     }
 
     fn resize(&mut self) -> anyhow::Result<()> {
-        if self.terminal.resize(columns())?
-            && let Some(open) = &self.dialog
+        let (rows, columns) = size();
+        if self.terminal.resize(rows, columns)?
+            && let Some(open) = &mut self.dialog
         {
-            self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(columns()))?;
+            self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(rows, columns))?;
         }
         Ok(())
     }
 
     /// The spinner, and what was typed ahead.
-    fn status(&self) -> Vec<String> {
-        let frame = FRAMES.get(self.frame).copied().unwrap_or_default();
-        let mut line = format!("{} {}", frame.cyan(), words::span(millis(self.began.elapsed())));
+    fn status(&self) -> Vec<Shown> {
+        let frame = ours(FRAMES.get(self.frame).copied().unwrap_or_default());
+        let mut text = words::span(millis(self.began.elapsed()));
         let tokens = self.renderer.tokens();
         if tokens > 0 {
-            line.push_str(&format!(" · ~{} tokens", words::count(tokens)));
+            text.push(&shown!(" · ~{} tokens", words::count(tokens)));
         }
         if !self.renderer.doing.is_empty() {
-            line.push_str(&format!(" · {}", visible(&self.renderer.doing)));
+            text.push(&shown!(" · {}", self.renderer.doing));
         }
-        let room = columns().saturating_sub(5);
-        let mut lines = vec![dim_tail(&line)];
-        lines.extend(
-            self.ahead.iter().map(|text| dim(&format!("› {}", tail(&visible(text), room)))),
-        );
+        let room = size().1.saturating_sub(5);
+        let mut lines = vec![shown!("{} {}", frame.cyan(), text.dimmed())];
+        let ahead = self.ahead.iter().map(|text| shown!("› {}", line(text).tail(room)).dimmed());
+        lines.extend(ahead);
         if !self.typed.is_empty() {
-            lines.push(format!("{} {}▏", "›".dimmed(), tail(&visible(&self.typed), room)));
+            let typed = line(&self.typed).tail(room);
+            lines.push(shown!("{} {}▏", ours("›").dimmed(), typed));
         }
         lines
     }
@@ -446,25 +510,19 @@ impl std::fmt::Display for Left {
 impl std::error::Error for Left {}
 
 /// What went wrong, as a line; an error if the conversation cannot go on.
-fn complaint(error: Error) -> anyhow::Result<String> {
+fn complaint(error: Error) -> anyhow::Result<Shown> {
     if error.is_fatal() {
         return Err(error.into());
     }
-    Ok(format!("✗ {}", visible(&error.to_string())).red().to_string())
-}
-
-/// Dim behind its first word, which has a colour.
-fn dim_tail(line: &str) -> String {
-    match line.split_once(' ') {
-        Some((first, rest)) => format!("{first} {}", rest.dimmed()),
-        None => line.to_owned(),
-    }
+    Ok(shown!("✗ {}", block(Foreign::of(&error))).red())
 }
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-pub(super) fn columns() -> usize {
-    console::Term::stdout().size_checked().map_or(80, |(_, columns)| usize::from(columns)).max(2)
+/// The rows and columns of the terminal.
+pub(super) fn size() -> (usize, usize) {
+    let (rows, columns) = print::out_size().unwrap_or((24, 80));
+    (usize::from(rows), usize::from(columns).max(2))
 }

@@ -4,25 +4,22 @@ use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::{PermissionDestination, PermissionRule, PermissionUpdate};
 use duologue_protocol::tool::ToolInput;
 use duologue_protocol::{Field, Text};
-use owo_colors::OwoColorize as _;
 
-use crate::visible::visible;
+use super::fold::{Head, Kind};
+use crate::visible::{Shown, line, ours, shown};
 use crate::words;
 
-/// How many lines of a text that is to be written are shown.
-const FEW_LINES: usize = 24;
-
 /// A tool's name as people say it: `mcp__server__tool` becomes `server: tool`.
-pub(super) fn tool_name(name: &str) -> String {
+pub(super) fn tool_name(name: &str) -> Shown {
     let mcp = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     match mcp {
-        Some((server, tool)) => format!("{server}: {tool}"),
-        None => name.to_owned(),
+        Some((server, tool)) => shown!("{}: {}", line(server), line(tool)),
+        None => line(name),
     }
 }
 
 /// What may be allowed for good, in words; `None` if nothing may.
-pub(super) fn always(ask: &CanUseTool) -> Option<Vec<String>> {
+pub(super) fn always(ask: &CanUseTool) -> Option<Vec<Shown>> {
     let suggestions = ask.permission_suggestions.items();
     if suggestions.is_empty() || ask.suppress_always_allow_rule.is_true() {
         return None;
@@ -31,39 +28,38 @@ pub(super) fn always(ask: &CanUseTool) -> Option<Vec<String>> {
 }
 
 /// A change of the permissions, in words.
-fn update(update: &PermissionUpdate) -> String {
-    let rules = |rules: &[PermissionRule]| {
-        rules.iter().map(PermissionRule::spelled).collect::<Vec<_>>().join(", ")
-    };
+fn update(update: &PermissionUpdate) -> Shown {
+    let rules =
+        |rules: &[PermissionRule]| Shown::join(rules.iter().map(|rule| line(rule.spelled())), ", ");
     let (what, place) = match update {
         PermissionUpdate::AddRules(add) => {
             let behavior = add.behavior.as_str().unwrap_or("allow");
-            (format!("{behavior} {}", rules(add.rules.items())), &add.destination)
+            (shown!("{} {}", line(behavior), rules(add.rules.items())), &add.destination)
         }
         PermissionUpdate::ReplaceRules(new) => {
             let behavior = new.behavior.as_str().unwrap_or("allow");
-            (format!("{behavior} only {}", rules(new.rules.items())), &new.destination)
+            (shown!("{} only {}", line(behavior), rules(new.rules.items())), &new.destination)
         }
         PermissionUpdate::RemoveRules(old) => {
-            (format!("forget the rule {}", rules(old.rules.items())), &old.destination)
+            (shown!("forget the rule {}", rules(old.rules.items())), &old.destination)
         }
         PermissionUpdate::SetMode(set) => {
             let mode = set.mode.as_str().unwrap_or_default();
-            (format!("mode {mode}"), &set.destination)
+            (shown!("mode {}", line(mode)), &set.destination)
         }
         PermissionUpdate::AddDirectories(add) => {
-            (format!("work in {}", texts(&add.directories)), &add.destination)
+            (shown!("work in {}", texts(&add.directories)), &add.destination)
         }
         PermissionUpdate::RemoveDirectories(old) => {
-            (format!("no longer work in {}", texts(&old.directories)), &old.destination)
+            (shown!("no longer work in {}", texts(&old.directories)), &old.destination)
         }
-        _ => return "something new to this version".to_owned(),
+        _ => return ours("something new to this version"),
     };
-    format!("{what} ({})", destination(place))
+    shown!("{} ({})", what, destination(place))
 }
 
-fn texts(field: &Field<Vec<Text>>) -> String {
-    field.items().iter().map(Text::as_str).collect::<Vec<_>>().join(", ")
+fn texts(field: &Field<Vec<Text>>) -> Shown {
+    Shown::join(field.items().iter().map(line), ", ")
 }
 
 fn destination(place: &Field<PermissionDestination>) -> &'static str {
@@ -75,64 +71,45 @@ fn destination(place: &Field<PermissionDestination>) -> &'static str {
     }
 }
 
-/// What a request for permission is about, line by line.
-pub(super) fn asked(ask: &CanUseTool) -> Vec<String> {
+/// What a request for permission is about.
+pub(super) fn asked(ask: &CanUseTool) -> Head {
     let name = ask.tool_name.as_str().unwrap_or("a tool");
     let title = match ask.title.as_str() {
-        Some(title) => visible(title).into_owned(),
+        Some(title) => line(title),
         None => {
-            let name = ask.display_name.as_str().map_or_else(|| tool_name(name), str::to_owned);
-            format!("May the agent use {}?", visible(&name))
+            let name = ask.display_name.as_str().map_or_else(|| tool_name(name), line);
+            shown!("May the agent use {}?", name)
         }
     };
-    let mut lines = vec![format!("{} {}", "?".yellow().bold(), title.bold())];
-    let input = input(ask, name);
-    let new = |about: &&str| {
-        !about.is_empty() && !input.first().is_some_and(|line| line.ends_with(*about))
-    };
-    let about = ask.description.as_str().filter(new);
-    lines.extend(input.iter().map(|line| format!("    {line}")));
-    if let Some(about) = about {
-        lines.push(format!("  {}", visible(about).dimmed()));
+    let mut head = input(Head::new(title), ask, name);
+    let input = words::input(name, ask.input.value());
+    let is_new = |about: &&str| !about.is_empty() && !input.raw().ends_with(*about);
+    if let Some(about) = ask.description.as_str().filter(is_new) {
+        head = head.note(shown!("  {}", line(about)).dimmed());
     }
     if let Some(reason) = ask.decision_reason.as_str() {
-        lines.push(format!("  {}", visible(reason).dimmed()));
+        head = head.note(shown!("  {}", line(reason)).dimmed());
     }
     if let Some(path) = ask.blocked_path.as_str() {
-        lines.push(format!("  {}", format!("because of {}", visible(path)).dimmed()));
+        head = head.note(shown!("  because of {}", line(path)).dimmed());
     }
-    lines
+    head
 }
 
 /// What exactly would be done.
-fn input(ask: &CanUseTool, name: &str) -> Vec<String> {
-    let Some(input) = ask.input.value() else { return Vec::new() };
-    let text = |field: &Field<Text>| visible(field.as_str().unwrap_or_default()).into_owned();
+fn input(head: Head, ask: &CanUseTool, name: &str) -> Head {
+    let Some(input) = ask.input.value() else { return head };
+    let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
     match ToolInput::read(name, input) {
-        Ok(ToolInput::Edit(edit)) => {
-            let mut lines = vec![text(&edit.file_path)];
-            let removed = text(&edit.old_string);
-            let added = text(&edit.new_string);
-            lines.extend(few(&removed).map(|line| format!("- {line}").red().to_string()));
-            lines.extend(few(&added).map(|line| format!("+ {line}").green().to_string()));
-            lines
-        }
+        Ok(ToolInput::Edit(edit)) => head
+            .text(Kind::Plain, &text(&edit.file_path))
+            .text(Kind::Removed, &text(&edit.old_string))
+            .text(Kind::Added, &text(&edit.new_string)),
         Ok(ToolInput::Write(write)) => {
-            let mut lines = vec![text(&write.file_path)];
-            let content = text(&write.content);
-            lines.extend(few(&content).map(|line| format!("+ {line}").green().to_string()));
-            lines
+            head.text(Kind::Plain, &text(&write.file_path)).text(Kind::Added, &text(&write.content))
         }
-        // A command is shown whole: what is cut off could be the point of it.
-        _ => visible(&words::input(name, Some(input))).lines().map(str::to_owned).collect(),
+        _ => head.text(Kind::Plain, words::input(name, Some(input)).raw()),
     }
-}
-
-/// The first lines of a text, and how many there are more.
-fn few(text: &str) -> impl Iterator<Item = String> + '_ {
-    let more = text.lines().count().saturating_sub(FEW_LINES);
-    let rest = (more > 0).then(|| format!("… {more} more lines"));
-    text.lines().take(FEW_LINES).map(str::to_owned).chain(rest)
 }
 
 #[cfg(test)]
@@ -140,6 +117,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
     use duologue_protocol::Wire as _;
 
+    use super::super::menu::Menu;
     use super::*;
 
     fn ask(json: &str) -> CanUseTool {
@@ -147,7 +125,10 @@ mod tests {
     }
 
     fn plain(ask: &CanUseTool) -> Vec<String> {
-        asked(ask).iter().map(|line| console::strip_ansi_codes(line).into_owned()).collect()
+        let lines = asked(ask).lines(&Menu::new(Vec::new()), 24, 80);
+        let mut lines: Vec<_> = lines.iter().map(|line| line.plain().to_string()).collect();
+        lines.pop(); // which keys do what
+        lines
     }
 
     #[test]
@@ -189,7 +170,7 @@ mod tests {
                 {"type":"addDirectories","directories":["/srv"],"destination":"userSettings"}]}"#,
         );
         assert_eq!(
-            always(&ask).unwrap().join("; "),
+            Shown::join(always(&ask).unwrap(), "; ").as_str(),
             "allow Bash(git *) (in the project's local settings); mode acceptEdits (for this \
              session); work in /srv (in your settings)"
         );

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use console::{measure_text_width, truncate_str};
+use crate::visible::{Shown, ours, shown};
 
 /// Who has the bottom of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,15 +19,16 @@ pub(super) enum Bottom {
 pub(super) struct Terminal<W> {
     out: W,
     colours: bool,
+    rows: usize,
     columns: usize,
     bottom: Bottom,
-    lines: Vec<String>,
+    lines: Vec<Shown>,
     /// How wide the lines are that were drawn.
     drawn: Vec<usize>,
     /// The last line of the text has no end yet.
     open: bool,
     /// What could not be printed yet.
-    held: String,
+    held: Shown,
     /// Prints above the line editor.
     above: SyncSender<String>,
 }
@@ -37,21 +38,23 @@ impl<W: Write> Terminal<W> {
         Self {
             out,
             colours,
+            rows: 0,
             columns,
             bottom: Bottom::Status,
             lines: Vec::new(),
             drawn: Vec::new(),
             open: false,
-            held: String::new(),
+            held: Shown::default(),
             above,
         }
     }
 
     /// Whether it had another size before.
-    pub(super) fn resize(&mut self, columns: usize) -> io::Result<bool> {
-        if columns == self.columns {
+    pub(super) fn resize(&mut self, rows: usize, columns: usize) -> io::Result<bool> {
+        if (rows, columns) == (self.rows, self.columns) {
             return Ok(false);
         }
+        self.rows = rows;
         self.columns = columns.max(2);
         self.erase()?;
         self.draw()?;
@@ -60,7 +63,7 @@ impl<W: Write> Terminal<W> {
     }
 
     /// Prints a piece of a text.
-    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn text(&mut self, text: &Shown) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
@@ -68,11 +71,11 @@ impl<W: Write> Terminal<W> {
             Bottom::Status if self.held.is_empty() => {
                 self.erase()?;
                 self.put(text)?;
-                self.open = !text.ends_with('\n');
+                self.open = !text.as_str().ends_with('\n');
                 self.draw()?;
             }
             _ => {
-                self.held.push_str(text);
+                self.held.push(text);
                 self.release()?;
             }
         }
@@ -80,18 +83,19 @@ impl<W: Write> Terminal<W> {
     }
 
     /// Prints a whole line.
-    pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
+    pub(super) fn line(&mut self, line: &Shown) -> io::Result<()> {
         self.end_line()?;
-        self.text(&format!("{line}\n"))
+        self.text(&shown!("{}\n", line))
     }
 
-    fn end_line(&mut self) -> io::Result<()> {
-        let open = if self.held.is_empty() { self.open } else { !self.held.ends_with('\n') };
-        if open { self.text("\n") } else { Ok(()) }
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        let held = self.held.as_str();
+        let open = if held.is_empty() { self.open } else { !held.ends_with('\n') };
+        if open { self.text(&ours("\n")) } else { Ok(()) }
     }
 
     /// Gives the bottom to somebody, with these lines.
-    pub(super) fn set_bottom(&mut self, bottom: Bottom, lines: Vec<String>) -> io::Result<()> {
+    pub(super) fn set_bottom(&mut self, bottom: Bottom, lines: Vec<Shown>) -> io::Result<()> {
         if bottom != Bottom::Status && self.bottom == Bottom::Status {
             self.end_line()?;
         }
@@ -109,8 +113,8 @@ impl<W: Write> Terminal<W> {
     /// Prints what was held back, as far as that is possible now.
     pub(super) fn release(&mut self) -> io::Result<()> {
         let whole = match self.bottom {
-            Bottom::Status => self.held.len(),
-            _ => self.held.rfind('\n').map_or(0, |at| at + 1),
+            Bottom::Status => self.held.as_str().len(),
+            _ => self.held.as_str().rfind('\n').map_or(0, |at| at + 1),
         };
         if whole == 0 {
             return Ok(());
@@ -118,20 +122,21 @@ impl<W: Write> Terminal<W> {
         let rest = self.held.split_off(whole);
         let text = std::mem::replace(&mut self.held, rest);
         if self.bottom == Bottom::Prompt {
-            let shown = if self.colours { text } else { strip(&text) };
-            if let Err(TrySendError::Full(text)) = self.above.try_send(shown) {
-                self.held.insert_str(0, &text);
+            let above = if self.colours { text.clone() } else { text.plain() };
+            if let Err(TrySendError::Full(_)) = self.above.try_send(above.as_str().to_owned()) {
+                self.held = shown!("{}{}", text, self.held);
             }
             return Ok(());
         }
         self.erase()?;
         self.put(&text)?;
-        self.open = !text.ends_with('\n');
+        self.open = !text.as_str().ends_with('\n');
         self.draw()
     }
 
-    fn put(&mut self, text: &str) -> io::Result<()> {
-        let text = if self.colours { text.to_owned() } else { strip(text) };
+    fn put(&mut self, text: &Shown) -> io::Result<()> {
+        let plain = (!self.colours).then(|| text.plain());
+        let text = plain.as_ref().unwrap_or(text).as_str();
         // In raw mode a newline goes down only.
         self.out.write_all(text.replace('\n', "\r\n").as_bytes())
     }
@@ -144,10 +149,10 @@ impl<W: Write> Terminal<W> {
         let lines = self.lines.clone();
         for (at, line) in lines.iter().enumerate() {
             if at > 0 {
-                self.put("\n")?;
+                self.put(&ours("\n"))?;
             }
-            let line = truncate_str(line, self.columns.saturating_sub(1), "…");
-            self.drawn.push(measure_text_width(&line));
+            let line = line.cut(self.columns.saturating_sub(1));
+            self.drawn.push(line.width());
             self.put(&line)?;
         }
         Ok(())
@@ -163,10 +168,6 @@ impl<W: Write> Terminal<W> {
             rows => write!(self.out, "\r\x1b[{}A\x1b[J", rows - 1),
         }
     }
-}
-
-fn strip(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
 }
 
 #[cfg(test)]
@@ -188,24 +189,24 @@ mod tests {
     #[test]
     fn a_status_gives_way_to_a_stream() {
         let (mut terminal, _above) = terminal(20);
-        terminal.set_bottom(Bottom::Status, vec!["busy".into()]).unwrap();
+        terminal.set_bottom(Bottom::Status, vec![ours("busy")]).unwrap();
         assert_eq!(shown(&mut terminal), "busy");
-        terminal.text("Hel").unwrap();
-        terminal.text("lo").unwrap();
+        terminal.text(&ours("Hel")).unwrap();
+        terminal.text(&ours("lo")).unwrap();
         assert_eq!(shown(&mut terminal), "\r^[JHello");
-        terminal.line("\x1b[1m*\x1b[0m").unwrap();
+        terminal.line(&ours("*").bold()).unwrap();
         assert_eq!(shown(&mut terminal), "\r\nbusy\r^[J*\r\nbusy");
     }
 
     #[test]
     fn a_menu_stays_below_what_is_printed() {
         let (mut terminal, _above) = terminal(20);
-        terminal.text("open").unwrap();
-        terminal.set_bottom(Bottom::Menu, vec!["one".into(), "two".into()]).unwrap();
+        terminal.text(&ours("open")).unwrap();
+        terminal.set_bottom(Bottom::Menu, vec![ours("one"), ours("two")]).unwrap();
         assert_eq!(shown(&mut terminal), "open\r\none\r\ntwo");
-        terminal.text("half").unwrap();
+        terminal.text(&ours("half")).unwrap();
         assert_eq!(shown(&mut terminal), "");
-        terminal.text(" done\nmore").unwrap();
+        terminal.text(&ours(" done\nmore")).unwrap();
         assert_eq!(shown(&mut terminal), "\r^[1A^[Jhalf done\r\none\r\ntwo");
         terminal.set_bottom(Bottom::Status, Vec::new()).unwrap();
         assert_eq!(shown(&mut terminal), "\r^[1A^[Jmore");
@@ -214,9 +215,9 @@ mod tests {
     #[test]
     fn lines_are_cut_and_a_narrow_terminal_is_cleared() {
         let (mut terminal, _above) = terminal(10);
-        terminal.set_bottom(Bottom::Menu, vec!["日本語日本語".into(), "x".into()]).unwrap();
+        terminal.set_bottom(Bottom::Menu, vec![ours("日本語日本語"), ours("x")]).unwrap();
         assert_eq!(shown(&mut terminal), "日本語日…\r\nx");
-        terminal.resize(5).unwrap();
+        terminal.resize(24, 5).unwrap();
         assert_eq!(shown(&mut terminal), "\r^[2A^[J日…\r\nx");
     }
 
@@ -224,12 +225,12 @@ mod tests {
     fn at_the_prompt_whole_lines_go_through_the_editor() {
         let (mut terminal, above) = terminal(20);
         terminal.set_bottom(Bottom::Prompt, Vec::new()).unwrap();
-        terminal.text("a").unwrap();
-        terminal.text("b\nc").unwrap();
+        terminal.text(&ours("a")).unwrap();
+        terminal.text(&ours("b\nc")).unwrap();
         assert_eq!(above.try_recv().unwrap(), "ab\n");
         // Nobody takes them: they wait, in order.
-        terminal.text("\n").unwrap();
-        terminal.text("d\ne\n").unwrap();
+        terminal.text(&ours("\n")).unwrap();
+        terminal.text(&ours("d\ne\n")).unwrap();
         assert_eq!(above.try_recv().unwrap(), "c\n");
         terminal.release().unwrap();
         assert_eq!(above.try_recv().unwrap(), "d\ne\n");

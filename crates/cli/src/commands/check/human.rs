@@ -1,12 +1,10 @@
 //! A report for people.
 
-use std::io::Write;
-
 use duologue_protocol::Direction;
-use owo_colors::OwoColorize as _;
 
 use super::report::{AtPath, Counted, Kind, MOST_LISTED, Report};
-use crate::visible::visible;
+use crate::print::{self, Out};
+use crate::visible::{Foreign, Shown, line, ours, shown};
 
 /// How many of a kind are shown; `--json` has them all.
 const SHOWN: usize = 20;
@@ -14,41 +12,42 @@ const SHOWN: usize = 20;
 const KINDS: usize = 300;
 
 pub(crate) fn print(report: &Report, strict: bool) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = print::out();
     title(&mut out, report)?;
     kinds(&mut out, report)?;
     unknown_tags(&mut out, report)?;
     malformed(&mut out, report)?;
-    paths(&mut out, "unknown field", &report.unknown_fields)?;
+    paths(&mut out, "unknown field", "unknown fields", &report.unknown_fields)?;
     words(&mut out, report)?;
     violations(&mut out, report)?;
-    paths(&mut out, "legacy form", &report.legacy)?;
+    paths(&mut out, "legacy form", "legacy forms", &report.legacy)?;
     if let Some(torn) = &report.torn {
+        let note = ours("note:").cyan();
         let (line, length) = (torn.line, torn.length);
-        writeln!(out, "\n  {} line {line} was cut off after {length} bytes", "note:".cyan())?;
+        out.line(&shown!("\n  {} line {} was cut off after {} bytes", note, line, length as u64))?;
     }
     verdict(&mut out, report, strict)?;
     Ok(())
 }
 
-fn title(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
+fn title(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let name = match report.path.to_string_lossy() {
-        name if name == "-" => "stdin".to_owned(),
-        name => name.into_owned(),
+        name if name == "-" => ours("stdin"),
+        name => line(name),
     };
     let kind = match &report.header {
         Some(header) => {
-            let program = header.program.as_deref().unwrap_or("an agent");
-            let version = header.version.as_deref().unwrap_or_default();
-            format!("a tape of {program} {version}").trim_end().to_owned()
+            let program = line(header.program.as_deref().unwrap_or("an agent"));
+            let version = line(header.version.as_deref().unwrap_or_default());
+            shown!("a tape of {} {}", program, version).trim_end()
         }
-        None => "plain lines".to_owned(),
+        None => ours("plain lines"),
     };
-    writeln!(out, "{}: {kind}", name.bold())?;
+    out.line(&shown!("{}: {}", name.bold(), kind))?;
     Ok(())
 }
 
-fn kinds(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
+fn kinds(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let counts = [
         (Direction::ToHost, "to the host", report.lines_to_host),
         (Direction::ToAgent, "to the agent", report.lines_to_agent),
@@ -57,21 +56,22 @@ fn kinds(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
         if lines == 0 {
             continue;
         }
-        writeln!(out, "\n  {}", format_args!("{lines} {} {words}", plural(lines, "line")).bold())?;
+        let title = shown!("{} {} {}", lines, plural(lines, "line", "lines"), words);
+        out.line(&shown!("\n  {}", title.bold()))?;
         for (kind, count) in
             report.kinds.iter().filter(|(kind, _)| kind.direction == way).take(KINDS)
         {
-            writeln!(out, "  {count:>7}  {}", visible(&kind.name()))?;
+            out.line(&shown!("  {:>7}  {}", count, line(kind.name())))?;
         }
     }
     if report.lines_of_stderr > 0 {
         let lines = report.lines_of_stderr;
-        writeln!(out, "\n  {lines} {} of stderr", plural(lines, "line"))?;
+        out.line(&shown!("\n  {} {} of stderr", lines, plural(lines, "line", "lines")))?;
     }
     Ok(())
 }
 
-fn unknown_tags(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
+fn unknown_tags(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let total = report.unknown_tags.total();
     if total == 0 {
         return Ok(());
@@ -79,43 +79,49 @@ fn unknown_tags(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
     heading(out, total, "unknown type or subtype", "unknown types or subtypes", true)?;
     for (tag, count) in report.unknown_tags.iter().take(SHOWN) {
         let place = place(&tag.message, &tag.path);
-        writeln!(out, "  {count:>7}  {} = {:?} in {place}", tag.name, tag.tag)?;
+        let (name, tag) = (line(&tag.name), line(&tag.tag));
+        out.line(&shown!("  {:>7}  {} = \"{}\" in {}", count, name, tag, place))?;
     }
     more(out, report.unknown_tags.iter().count(), report.unknown_tags.more)
 }
 
-fn malformed(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
+fn malformed(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let total = report.malformed.total;
     if total == 0 {
         return Ok(());
     }
     let serious = report.malformed_to_host > 0;
     heading(out, total, "malformed line", "malformed lines", serious)?;
-    for line in report.malformed.first.iter().take(SHOWN) {
-        let who = match line.direction {
+    for malformed in report.malformed.first.iter().take(SHOWN) {
+        let who = match malformed.direction {
             Direction::ToHost => "",
             Direction::ToAgent => " of the host",
         };
-        let (number, offset) = (line.line, line.offset);
-        let reason = visible(&line.reason);
-        writeln!(out, "           line {number} (from byte {offset}){who}: {reason}")?;
+        let (number, offset) = (malformed.line, malformed.offset);
+        let place = shown!("line {} (from byte {}){}", number, offset, who);
+        out.line(&shown!("           {}: {}", place, line(&malformed.reason)))?;
     }
     more(out, usize::try_from(total).unwrap_or(usize::MAX), 0)
 }
 
-fn paths(out: &mut impl Write, what: &str, counted: &Counted<AtPath>) -> anyhow::Result<()> {
+fn paths(
+    out: &mut Out,
+    one: &'static str,
+    many: &'static str,
+    counted: &Counted<AtPath>,
+) -> anyhow::Result<()> {
     let total = counted.total();
     if total == 0 {
         return Ok(());
     }
-    heading(out, total, what, &format!("{what}s"), false)?;
+    heading(out, total, one, many, false)?;
     for (at, count) in counted.iter().take(SHOWN) {
-        writeln!(out, "  {count:>7}  {}", place(&at.message, &at.path))?;
+        out.line(&shown!("  {:>7}  {}", count, place(&at.message, &at.path)))?;
     }
     more(out, counted.iter().count(), counted.more)
 }
 
-fn words(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
+fn words(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let words = &report.unknown_words;
     if words.total() == 0 {
         return Ok(());
@@ -123,76 +129,75 @@ fn words(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
     heading(out, words.total(), "unknown word", "unknown words", false)?;
     for (word, count) in words.iter().take(SHOWN) {
         let place = place(&word.at.message, &word.at.path);
-        writeln!(out, "  {count:>7}  {:?} as {place}", word.word)?;
+        out.line(&shown!("  {:>7}  \"{}\" as {}", count, line(&word.word), place))?;
     }
     more(out, words.iter().count(), words.more)
 }
 
-fn violations(out: &mut impl Write, report: &Report) -> anyhow::Result<()> {
+fn violations(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     let total = report.violations.len();
     if total == 0 {
         return Ok(());
     }
     heading(out, total as u64, "broken rule", "broken rules", false)?;
     for violation in report.violations.iter().take(SHOWN) {
-        writeln!(out, "           {}", visible(&violation.to_string()))?;
+        out.line(&shown!("           {}", line(Foreign::of(violation))))?;
     }
     more(out, total, 0)
 }
 
 fn heading(
-    out: &mut impl Write,
+    out: &mut Out,
     count: u64,
-    one: &str,
-    many: &str,
+    one: &'static str,
+    many: &'static str,
     serious: bool,
 ) -> anyhow::Result<()> {
-    let text = format!("{count} {}", if count == 1 { one } else { many });
-    if serious {
-        writeln!(out, "\n  {}", text.red().bold())?;
-    } else {
-        writeln!(out, "\n  {}", text.yellow().bold())?;
-    }
+    let text = shown!("{} {}", count, plural(count, one, many));
+    let text = if serious { text.red() } else { text.yellow() };
+    out.line(&shown!("\n  {}", text.bold()))?;
     Ok(())
 }
 
-fn more(out: &mut impl Write, listed: usize, uncounted: u64) -> anyhow::Result<()> {
+fn more(out: &mut Out, listed: usize, uncounted: u64) -> anyhow::Result<()> {
     let hidden = listed.saturating_sub(SHOWN) as u64 + uncounted;
     if hidden > 0 {
-        writeln!(out, "           and {hidden} more; --json lists up to {MOST_LISTED}")?;
+        let most = MOST_LISTED;
+        out.line(&shown!("           and {} more; --json lists up to {}", hidden, most))?;
     }
     Ok(())
 }
 
-fn verdict(out: &mut impl Write, report: &Report, strict: bool) -> anyhow::Result<()> {
+fn verdict(out: &mut Out, report: &Report, strict: bool) -> anyhow::Result<()> {
     let warnings = report.warnings();
     let lines = report.lines_to_host + report.lines_to_agent;
     if lines == 0 {
-        writeln!(out, "\n  {}\n", "There is no line in it.".yellow())?;
+        out.line(&shown!("\n  {}\n", ours("There is no line in it.").yellow()))?;
     } else if !report.is_understood(strict) {
-        writeln!(out, "\n  {}\n", "Not everything is understood.".red().bold())?;
+        out.line(&shown!("\n  {}\n", ours("Not everything is understood.").red().bold()))?;
     } else if warnings > 0 {
-        let words = plural(warnings, "warning");
-        writeln!(out, "\n  {} {warnings} {words}.\n", "Every type is understood.".green().bold())?;
+        let verdict = ours("Every type is understood.").green().bold();
+        let words = plural(warnings, "warning", "warnings");
+        out.line(&shown!("\n  {} {} {}.\n", verdict, warnings, words))?;
     } else {
-        writeln!(out, "\n  {}\n", "Everything is understood.".green().bold())?;
+        out.line(&shown!("\n  {}\n", ours("Everything is understood.").green().bold()))?;
     }
     Ok(())
 }
 
-fn place(kind: &Kind, path: &str) -> String {
+fn place(kind: &Kind, path: &str) -> Shown {
     let way = match kind.direction {
         Direction::ToHost => "",
         Direction::ToAgent => " of the host",
     };
-    let place = if path.is_empty() {
-        format!("{}{way}", kind.name())
+    let name = line(kind.name());
+    if path.is_empty() {
+        shown!("{}{}", name, way)
     } else {
-        format!("{}: {path}{way}", kind.name())
-    };
-    visible(&place).into_owned()
+        shown!("{}: {}{}", name, line(path), way)
+    }
 }
 
-fn plural(count: u64, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
+const fn plural(count: u64, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::report::{AtPath, Counted, Kind, Report};
+use crate::print;
 
 pub(crate) fn print(
     reports: &[Report],
@@ -18,8 +19,11 @@ pub(crate) fn print(
     files.extend(unreadable.iter().map(|(path, error)| {
         json!({ "path": path.to_string_lossy(), "understood": false, "error": format!("{error:#}") })
     }));
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", json!({ "understood": understood, "strict": strict, "files": files }))?;
+    writeln!(
+        print::data(),
+        "{}",
+        json!({ "understood": understood, "strict": strict, "files": files })
+    )?;
     Ok(())
 }
 

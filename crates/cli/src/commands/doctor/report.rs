@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use owo_colors::OwoColorize as _;
 use serde_json::json;
 
-use crate::visible::visible;
+use crate::print;
+use crate::visible::{line, ours, shown};
 
 /// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,28 +71,27 @@ impl Report {
     }
 
     pub(super) fn print(&self) -> anyhow::Result<()> {
-        let mut out = anstream::stdout().lock();
+        let mut out = print::out();
         for Finding { name, state, what, mend } in &self.findings {
             let mark = match state {
-                State::Well => "✓".green().to_string(),
-                State::Warning => "!".yellow().bold().to_string(),
-                State::Broken => "✗".red().bold().to_string(),
+                State::Well => ours("✓").green(),
+                State::Warning => ours("!").yellow().bold(),
+                State::Broken => ours("✗").red().bold(),
             };
-            let what = visible(what);
-            let mut lines = what.lines();
-            writeln!(out, "{mark} {name:<12} {}", lines.next().unwrap_or_default())?;
+            let mut lines = what.lines().map(line);
+            out.line(&shown!("{} {:<12} {}", mark, *name, lines.next().unwrap_or_default()))?;
             for line in lines {
-                writeln!(out, "{:15}{line}", "")?;
+                out.line(&shown!("{:15}{}", "", line))?;
             }
-            for line in mend.iter().flat_map(|mend| mend.lines()) {
-                writeln!(out, "{:15}{} {}", "", "→".cyan(), visible(line))?;
+            for text in mend.iter().flat_map(|mend| mend.lines()) {
+                out.line(&shown!("{:15}{} {}", "", ours("→").cyan(), line(text)))?;
             }
         }
         let broken = self.findings.iter().filter(|finding| finding.state == State::Broken).count();
         match broken {
-            0 => writeln!(out, "\n{}", "All is well.".green())?,
-            1 => writeln!(out, "\n{}", "One thing is broken.".red())?,
-            _ => writeln!(out, "\n{}", format!("{broken} things are broken.").red())?,
+            0 => out.line(&ours("\nAll is well.").green())?,
+            1 => out.line(&ours("\nOne thing is broken.").red())?,
+            _ => out.line(&shown!("\n{} things are broken.", broken).red())?,
         }
         Ok(())
     }
@@ -117,7 +116,7 @@ impl Report {
             "round_trip_ms": millis(self.round_trip),
             "findings": findings.collect::<Vec<_>>(),
         });
-        let mut out = std::io::stdout().lock();
+        let mut out = print::data();
         serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
         writeln!(out)?;
         Ok(())

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::Printer;
 use super::json::timed;
+use crate::print;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
@@ -75,7 +76,7 @@ impl Printer for Html {
     fn finish(&mut self) -> anyhow::Result<()> {
         let context = || format!("could not write {}", self.path.display());
         let mut out: Box<dyn Write> = if self.path == Path::new("-") {
-            Box::new(BufWriter::new(std::io::stdout()))
+            Box::new(BufWriter::new(print::data()))
         } else {
             Box::new(BufWriter::new(File::create(&self.path).with_context(context)?))
         };

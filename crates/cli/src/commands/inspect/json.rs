@@ -8,9 +8,10 @@ use duologue_protocol::transcript::Event;
 use duologue_tape::Header;
 
 use super::Printer;
+use crate::print;
 
 pub(super) struct Json {
-    out: io::BufWriter<io::Stdout>,
+    out: io::BufWriter<print::Data>,
     deltas: bool,
     /// Somebody is waiting for each event.
     at_once: bool,
@@ -18,7 +19,7 @@ pub(super) struct Json {
 
 impl Json {
     pub(super) fn new(deltas: bool, at_once: bool) -> Self {
-        Self { out: io::BufWriter::new(io::stdout()), deltas, at_once }
+        Self { out: io::BufWriter::new(print::data()), deltas, at_once }
     }
 }
 

@@ -1,10 +1,9 @@
 //! The table at the end of a timeline.
 
-use std::io::Write;
-
 use duologue_protocol::transcript::{Outcome, TurnFinished};
-use owo_colors::OwoColorize as _;
 
+use crate::print::Out;
+use crate::visible::{Shown, line, shown};
 use crate::words::{count, dollars, span, tokens_in};
 
 /// One row for each turn.
@@ -42,18 +41,23 @@ impl Summary {
         });
     }
 
-    pub(super) fn print(&self, out: &mut impl Write) -> anyhow::Result<()> {
+    pub(super) fn print(&self, out: &mut Out) -> anyhow::Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let head = format!(
+        let head = shown!(
             "{:>5}  {:<11}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
-            "turn", "outcome", "time", "calls", "in", "out", "cost"
+            "turn",
+            "outcome",
+            "time",
+            "calls",
+            "in",
+            "out",
+            "cost"
         );
-        writeln!(out, "\n{}", head.bold())?;
+        out.line(&shown!("\n{}", head.bold()))?;
         for row in &self.rows {
-            writeln!(
-                out,
+            out.line(&shown!(
                 "{:>5}  {}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
                 row.turn,
                 coloured(&row.outcome, 11),
@@ -62,11 +66,11 @@ impl Summary {
                 count(row.read),
                 count(row.written),
                 dollars(row.cost),
-            )?;
+            ))?;
         }
         if self.rows.len() > 1 {
             let total = |of: fn(&Row) -> u64| self.rows.iter().map(of).sum::<u64>();
-            let line = format!(
+            let line = shown!(
                 "{:>5}  {:<11}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
                 "all",
                 "",
@@ -76,18 +80,19 @@ impl Summary {
                 count(total(|row| row.written)),
                 dollars(self.rows.iter().map(|row| row.cost).sum()),
             );
-            writeln!(out, "{}", line.bold())?;
+            out.line(&line.bold())?;
         }
         Ok(())
     }
 }
 
 /// The outcome in its colour, padded to this width.
-pub(super) fn coloured(outcome: &Outcome, width: usize) -> String {
-    let text = format!("{:<width$}", outcome.as_str());
+pub(super) fn coloured(outcome: &Outcome, width: usize) -> Shown {
+    let text = line(outcome.as_str());
+    let text = shown!("{}{}", text, Shown::repeat(" ", width.saturating_sub(text.width())));
     match outcome {
-        Outcome::Success => text.green().to_string(),
-        Outcome::Interrupted => text.yellow().to_string(),
-        _ => text.red().to_string(),
+        Outcome::Success => text.green(),
+        Outcome::Interrupted => text.yellow(),
+        _ => text.red(),
     }
 }

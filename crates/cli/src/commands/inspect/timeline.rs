@@ -1,30 +1,27 @@
 //! A timeline for people.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::Path;
 
-use console::{Term, measure_text_width, truncate_str};
 use duologue_protocol::transcript::*;
 use duologue_protocol::{Field, Text, Wire as _};
 use duologue_tape::Header;
-use owo_colors::OwoColorize as _;
 
 use super::Printer;
 use super::summary::{Summary, coloured};
-use crate::visible::visible;
+use crate::print::{self, Out};
+use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
 
 /// How wide lines are where nobody looks.
 const WIDTH_OF_A_PIPE: usize = 120;
 /// How much of a long text is shown.
 const FEW_LINES: usize = 6;
-/// The columns before the text: the time, and the name of the event.
-const TIME: usize = 8;
+/// How wide the name of an event is.
 const NAME: usize = 10;
 
 pub(super) struct Timeline {
-    out: anstream::AutoStream<std::io::Stdout>,
+    out: Out,
     width: usize,
     deltas: bool,
     full: bool,
@@ -43,17 +40,15 @@ struct Agent {
     number: usize,
     name: String,
     /// What stands before its rows: a bar for each agent above it, and its number.
-    bars: String,
+    bars: Shown,
 }
 
 impl Timeline {
     pub(super) fn new(deltas: bool, full: bool) -> Self {
-        let width = match Term::stdout().size_checked() {
-            Some((_, columns)) if Term::stdout().is_term() => usize::from(columns).max(40),
-            _ => WIDTH_OF_A_PIPE,
-        };
+        let columns = print::out_size().map(|(_, columns)| usize::from(columns).max(40));
+        let width = columns.unwrap_or(WIDTH_OF_A_PIPE);
         Self {
-            out: anstream::stdout(),
+            out: print::out(),
             width,
             deltas,
             full,
@@ -65,57 +60,56 @@ impl Timeline {
     }
 
     /// One entry: a time, a name, a text from outside that may have several lines.
-    fn row(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
-        self.print(at, name, &visible(text))
+    fn row<'t>(
+        &mut self,
+        at: &At,
+        name: &Shown,
+        text: impl Into<Foreign<'t>>,
+    ) -> anyhow::Result<()> {
+        self.print(at, name, &block(text))
     }
 
     /// The same, for a text that has colours of ours.
-    fn print(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
+    fn print(&mut self, at: &At, name: &Shown, text: &Shown) -> anyhow::Result<()> {
         self.end_stream()?;
         let time = at.millis.map(words::span).unwrap_or_default();
-        let bars = &at.bars;
-        let gap = NAME.saturating_sub(measure_text_width(name)).max(1);
-        let head = format!("{time:>TIME$}  {}{name}{}", bars.dimmed(), " ".repeat(gap));
-        let indent = format!("{:TIME$}  {}{:NAME$}", "", bars.dimmed(), "");
-        let room = self.width.saturating_sub(measure_text_width(&indent)).max(20);
+        let gap = Shown::repeat(" ", NAME.saturating_sub(name.width()).max(1));
+        let head = shown!("{:>8}  {}{}{}", time, at.bars.dimmed(), name, gap);
+        let indent = shown!("{:8}  {}{:10}", "", at.bars.dimmed(), "");
+        let room = self.width.saturating_sub(indent.width()).max(20);
         let mut lines = text.lines().map(|line| line.trim_end()).filter(|line| !line.is_empty());
-        let shown = if self.full { usize::MAX } else { FEW_LINES };
+        let few = if self.full { usize::MAX } else { FEW_LINES };
         let mut prefix = head;
         let mut count = 0;
-        for line in lines.by_ref().take(shown) {
-            if self.full {
-                writeln!(self.out, "{prefix}{line}")?;
-            } else {
-                writeln!(self.out, "{prefix}{}", truncate_str(line, room, "…"))?;
-            }
+        for line in lines.by_ref().take(few) {
+            let line = if self.full { line } else { line.cut(room) };
+            self.out.line(&shown!("{}{}", prefix, line))?;
             prefix.clone_from(&indent);
             count += 1;
         }
         if count == 0 {
-            writeln!(self.out, "{}", prefix.trim_end())?;
+            self.out.line(&prefix.trim_end())?;
         }
         let rest = lines.count();
         if rest > 0 {
-            writeln!(
-                self.out,
-                "{indent}{}",
-                format!("… {rest} more {}", if rest == 1 { "line" } else { "lines" }).dimmed()
-            )?;
+            let more = shown!("… {} more {}", rest, if rest == 1 { "line" } else { "lines" });
+            self.out.line(&shown!("{}{}", indent, more.dimmed()))?;
         }
         Ok(())
     }
 
     fn end_stream(&mut self) -> anyhow::Result<()> {
         if std::mem::take(&mut self.streaming) {
-            writeln!(self.out)?;
+            self.out.line(&Shown::default())?;
         }
         Ok(())
     }
 
-    fn rule(&mut self, title: &str) -> anyhow::Result<()> {
+    fn rule(&mut self, title: &Shown) -> anyhow::Result<()> {
         self.end_stream()?;
-        let line = "─".repeat(self.width.saturating_sub(measure_text_width(title) + 4).min(60));
-        writeln!(self.out, "\n{} {} {}", "──".dimmed(), title.bold(), line.dimmed())?;
+        let line = Shown::repeat("─", self.width.saturating_sub(title.width() + 4).min(60));
+        let dashes = ours("──").dimmed();
+        self.out.line(&shown!("\n{} {} {}", dashes, title.bold(), line.dimmed()))?;
         Ok(())
     }
 
@@ -131,31 +125,32 @@ impl Timeline {
         let name = event.name.as_str().unwrap_or("agent").to_owned();
         let number = self.agents.len() + 1;
         if let Some(id) = event.tool_use_id.as_str() {
-            let above = at.bars.chars().map(|c| if c == '│' { '│' } else { ' ' });
-            let bars = format!("{}{number}│ ", above.collect::<String>());
+            let above = at.bars.as_str().chars();
+            let above = above.map(|c| ours(if c == '│' { "│" } else { " " }));
+            let bars = shown!("{}{}│ ", Shown::join(above, ""), number);
             self.agents.insert(id.to_owned(), Agent { number, name: name.clone(), bars });
         }
         let behind = if event.background.is_true() { " in the background" } else { "" };
         let text = format!("{name} ({number}){behind}: {}", text(&event.description));
-        self.row(at, &"agent ▶".cyan().to_string(), &text)
+        self.row(at, &ours("agent ▶").cyan(), &text)
     }
 
     fn finished(&mut self, at: &At, event: &TurnFinished) -> anyhow::Result<()> {
         self.summary.finished(event);
         let outcome = event.outcome.value().cloned().unwrap_or(Outcome::Error);
-        let mut line = format!("{} {}", coloured(&outcome, 0), words::bill(event).dimmed());
+        let mut text = shown!("{} {}", coloured(&outcome, 0), words::bill(event).dimmed());
         if let Some(millis) = event.duration_ms.as_u64() {
-            line = format!("{line} {}", format!("· {}", words::span(millis)).dimmed());
+            text.push(&shown!(" · {}", words::span(millis)).dimmed());
         }
         if outcome == Outcome::Error
             && let Some(error) = event.error.as_str()
         {
-            line = format!("{line}\n{}", visible(error).red());
+            text.push(&shown!("\n{}", block(error)).red());
         }
         if event.text_differs.is_true() {
-            line = format!("{line}\n{}", "the result says something else than the answer".yellow());
+            text.push(&ours("\nthe result says something else than the answer").yellow());
         }
-        self.print(at, "turn end", &line)
+        self.print(at, &ours("turn end"), &text)
     }
 
     fn show(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
@@ -164,28 +159,26 @@ impl Timeline {
             Event::ThinkingDelta(event) => self.delta(at, "thinking", text(&event.text)),
             Event::Text(event) => {
                 let name = if event.aborted.is_true() { "text ✗" } else { "text" };
-                self.row(at, &name.green().to_string(), text(&event.text))
+                self.row(at, &ours(name).green(), text(&event.text))
             }
-            Event::Thinking(event) => {
-                self.row(at, &"thinking".dimmed().to_string(), text(&event.text))
-            }
+            Event::Thinking(event) => self.row(at, &ours("thinking").dimmed(), text(&event.text)),
             Event::ToolCall(call) => {
                 self.summary.called();
                 let name = call.name.as_str().unwrap_or("tool").to_owned();
-                self.row(at, &visible(&name).blue().bold().to_string(), &words::call(call))
+                self.row(at, &line(&name).blue().bold(), words::call(call))
             }
             Event::ToolResult(result) => {
                 let name = if result.is_error.is_true() {
-                    "└ error".red().to_string()
+                    ours("└ error").red()
                 } else {
-                    "└ result".dimmed().to_string()
+                    ours("└ result").dimmed()
                 };
-                self.row(at, &name, &words::content(&result.content))
+                self.row(at, &name, words::content(&result.content))
             }
-            Event::Block(block) => self.row(at, "block", text(&block.kind)),
+            Event::Block(block) => self.row(at, &ours("block"), text(&block.kind)),
             Event::BlockAbandoned(block) => {
                 let what = format!("{} abandoned: {}", text(&block.kind), text(&block.text));
-                self.row(at, &"✗".yellow().to_string(), &what)
+                self.row(at, &ours("✗").yellow(), &what)
             }
             Event::RunStarted(run) => {
                 let what = format!(
@@ -195,46 +188,45 @@ impl Timeline {
                     run.permission_mode.as_str().unwrap_or("unknown"),
                     run.session_id.as_str().unwrap_or("unknown"),
                 );
-                self.row(at, "run", &what)
+                self.row(at, &ours("run"), &what)
             }
             Event::RunEnded(end) => match end.unfinished_turns.items() {
                 [] => Ok(()),
                 turns => {
                     let turns: Vec<String> = turns.iter().map(ToString::to_string).collect();
                     let what = format!("turn {} never got a result", turns.join(", "));
-                    self.row(at, &"end".red().to_string(), &what)
+                    self.row(at, &ours("end").red(), &what)
                 }
             },
             Event::TurnStarted(turn) => {
-                self.rule(&format!("turn {}", turn.turn.as_u64().unwrap_or_default()))
+                self.rule(&shown!("turn {}", turn.turn.as_u64().unwrap_or_default()))
             }
             Event::TurnFinished(turn) => self.finished(at, turn),
             Event::PromptQueued(prompt) => {
-                self.row(at, &"prompt".magenta().bold().to_string(), text(&prompt.text))
+                self.row(at, &ours("prompt").magenta().bold(), text(&prompt.text))
             }
             Event::PromptAccepted(prompt) => match prompt.text.as_str() {
-                Some(text) => self.row(at, &"prompt".magenta().bold().to_string(), text),
+                Some(text) => self.row(at, &ours("prompt").magenta().bold(), text),
                 None => Ok(()),
             },
-            Event::PromptMerged(_) => self.row(at, "prompt", "taken into this turn"),
+            Event::PromptMerged(_) => self.row(at, &ours("prompt"), "taken into this turn"),
             Event::PromptCancelled(prompt) => self.row(
                 at,
-                "prompt",
-                &format!("{} {:?}", text(&prompt.state), prompt.uuid.as_str()),
+                &ours("prompt"),
+                format!("{} {:?}", text(&prompt.state), prompt.uuid.as_str()),
             ),
             other => self.show_rest(at, other),
         }
     }
 
-    fn delta(&mut self, at: &At, name: &str, text: &str) -> anyhow::Result<()> {
+    fn delta(&mut self, at: &At, name: &'static str, text: &str) -> anyhow::Result<()> {
         if !self.streaming {
             let time = at.millis.map(words::span).unwrap_or_default();
-            let bars = &at.bars;
-            write!(self.out, "{time:>TIME$}  {}{:<NAME$}", bars.dimmed(), name.dimmed())?;
+            let (bars, name) = (at.bars.dimmed(), shown!("{:<10}", name).dimmed());
+            self.out.text(&shown!("{:>8}  {}{}", time, bars, name))?;
             self.streaming = true;
         }
-        write!(self.out, "{}", visible(text).dimmed())?;
-        self.out.flush()?;
+        self.out.text(&block(text).dimmed())?;
         Ok(())
     }
 
@@ -248,7 +240,7 @@ impl Timeline {
                 if let Some(reason) = ask.reason.as_str() {
                     what = format!("{what}: {reason}");
                 }
-                self.row(at, &"may I?".yellow().to_string(), &what)
+                self.row(at, &ours("may I?").yellow(), &what)
             }
             Event::PermissionResolved(answer) => {
                 let tool = self.asked.remove(answer.request_id.as_str().unwrap_or_default());
@@ -262,61 +254,61 @@ impl Timeline {
                 if let Some(input) = answer.changed_input.value() {
                     what = format!("{what}\nwith {}", input.as_json());
                 }
-                self.row(at, &"└ host".yellow().to_string(), &what)
+                self.row(at, &ours("└ host").yellow(), &what)
             }
             Event::PermissionWithdrawn(_) => {
-                self.row(at, &"└ agent".yellow().to_string(), "no longer asks")
+                self.row(at, &ours("└ agent").yellow(), "no longer asks")
             }
             Event::PermissionDenied(denied) => {
                 let what = format!("{}: {}", text(&denied.tool_name), text(&denied.message));
-                self.row(at, &"denied".red().to_string(), &what)
+                self.row(at, &ours("denied").red(), &what)
             }
             Event::QuestionAnswered(answer) => {
                 let answers = answer.answers.value().into_iter().flat_map(|answers| answers.iter());
                 let lines: Vec<String> = answers
                     .map(|(question, answer)| format!("{question} → {}", answer.text()))
                     .collect();
-                self.row(at, "answer", &lines.join("\n"))
+                self.row(at, &ours("answer"), lines.join("\n"))
             }
-            Event::QuestionSkipped(skip) => self.row(at, "skipped", text(&skip.message)),
-            Event::PlanProposed(plan) => self.row(at, "plan", text(&plan.plan)),
-            Event::PlanApproved(_) => self.row(at, "plan", "approved"),
+            Event::QuestionSkipped(skip) => self.row(at, &ours("skipped"), text(&skip.message)),
+            Event::PlanProposed(plan) => self.row(at, &ours("plan"), text(&plan.plan)),
+            Event::PlanApproved(_) => self.row(at, &ours("plan"), "approved"),
             Event::PlanSentBack(plan) => {
-                self.row(at, "plan", &format!("sent back: {}", text(&plan.message)))
+                self.row(at, &ours("plan"), format!("sent back: {}", text(&plan.message)))
             }
-            Event::PlanRejected(_) => self.row(at, "plan", "rejected"),
+            Event::PlanRejected(_) => self.row(at, &ours("plan"), "rejected"),
             Event::HookCalled(hook) => {
                 let callback = hook.callback_id.as_str().unwrap_or_default();
-                self.row(at, "hook", &format!("{} → {callback}", text(&hook.hook_event)))
+                self.row(at, &ours("hook"), format!("{} → {callback}", text(&hook.hook_event)))
             }
             Event::HookAnswered(hook) => match (hook.error.as_str(), hook.output.value()) {
-                (Some(error), _) => self.row(at, &"└ error".red().to_string(), error),
+                (Some(error), _) => self.row(at, &ours("└ error").red(), error),
                 (None, Some(output)) if output.as_json() != "{}" => {
-                    self.row(at, "└ says", output.as_json())
+                    self.row(at, &ours("└ says"), output.as_json())
                 }
                 _ => Ok(()),
             },
             Event::HookRan(hook) => {
                 let what = format!("{} {}", text(&hook.hook_name), text(&hook.outcome));
-                self.row(at, "hook", &what)
+                self.row(at, &ours("hook"), &what)
             }
             Event::McpCall(call) => {
                 let what =
                     format!("{} {} {}", text(&call.server), text(&call.method), text(&call.tool));
-                self.row(at, "mcp", what.trim_end())
+                self.row(at, &ours("mcp"), what.trim_end())
             }
             Event::McpAnswered(answer) => match answer.error.as_str() {
-                Some(error) => self.row(at, &"└ error".red().to_string(), error),
+                Some(error) => self.row(at, &ours("└ error").red(), error),
                 None => Ok(()),
             },
             Event::AgentStarted(started) => self.started(at, started),
             Event::AgentProgress(progress) => {
-                self.row(at, &"agent".cyan().to_string(), text(&progress.description))
+                self.row(at, &ours("agent").cyan(), text(&progress.description))
             }
             Event::AgentFinished(end) => {
                 let name = self.agent_name(&end.tool_use_id);
                 let what = format!("{name} {}: {}", text(&end.status), text(&end.summary));
-                self.row(at, &"agent ■".cyan().to_string(), &what)
+                self.row(at, &ours("agent ■").cyan(), &what)
             }
             other => self.show_state(at, other),
         }
@@ -324,19 +316,21 @@ impl Timeline {
 
     fn show_state(&mut self, at: &At, event: &Event) -> anyhow::Result<()> {
         match event {
-            Event::TaskStarted(task) => self.row(at, "task ▶", text(&task.description)),
-            Event::TaskFinished(task) => self.row(at, "task ■", text(&task.summary)),
-            Event::ControlRequested(request) => self.row(at, "host asks", text(&request.subtype)),
+            Event::TaskStarted(task) => self.row(at, &ours("task ▶"), text(&task.description)),
+            Event::TaskFinished(task) => self.row(at, &ours("task ■"), text(&task.summary)),
+            Event::ControlRequested(request) => {
+                self.row(at, &ours("host asks"), text(&request.subtype))
+            }
             Event::ControlAnswered(answer) => match answer.error.as_str() {
-                Some(error) => self.row(at, &"└ error".red().to_string(), error),
+                Some(error) => self.row(at, &ours("└ error").red(), error),
                 None => Ok(()),
             },
             Event::ModeChanged(change) => {
-                self.row(at, "mode", change.mode.as_str().unwrap_or_default())
+                self.row(at, &ours("mode"), change.mode.as_str().unwrap_or_default())
             }
             Event::Compacted(compaction) => {
                 let number = |n: &Field<duologue_protocol::Number>| {
-                    n.as_u64().map_or_else(|| "?".to_owned(), words::count)
+                    n.as_u64().map_or_else(|| ours("?"), words::count)
                 };
                 let what = match compaction.error.as_str() {
                     Some(error) => format!("failed: {error}"),
@@ -346,7 +340,7 @@ impl Timeline {
                         number(&compaction.post_tokens)
                     ),
                 };
-                self.row(at, "compacted", &what)
+                self.row(at, &ours("compacted"), &what)
             }
             Event::ApiRetry(retry) => {
                 let what = format!(
@@ -357,42 +351,42 @@ impl Timeline {
                     retry.error.as_str().unwrap_or_default(),
                     retry.status.value().map(ToString::to_string).unwrap_or_default(),
                 );
-                self.row(at, &"retry".yellow().to_string(), what.trim_end())
+                self.row(at, &ours("retry").yellow(), what.trim_end())
             }
             Event::ModelFallback(change) => {
                 let what = format!("{} → {}", text(&change.from), text(&change.to));
-                self.row(at, &"model".yellow().to_string(), &what)
+                self.row(at, &ours("model").yellow(), &what)
             }
             Event::RateLimit(limit) => {
                 let used = limit.utilization.as_f64().unwrap_or_default() * 100.0;
                 let what =
                     format!("{} {}: {used:.0} % used", text(&limit.kind), text(&limit.status));
-                self.row(at, "limit", &what)
+                self.row(at, &ours("limit"), &what)
             }
-            Event::AuthStatus(auth) => self.row(at, "login", text(&auth.error)),
+            Event::AuthStatus(auth) => self.row(at, &ours("login"), text(&auth.error)),
             Event::Error(error) => {
                 let what = format!("{}: {}", text(&error.kind), text(&error.message));
-                self.row(at, &"error".red().to_string(), &what)
+                self.row(at, &ours("error").red(), &what)
             }
             Event::Notice(notice) => {
                 let what = format!("{} {}", text(&notice.kind), text(&notice.text));
-                self.row(at, "notice", what.trim_end())
+                self.row(at, &ours("notice"), what.trim_end())
             }
-            Event::Context(context) => self.row(at, "context", text(&context.text)),
-            Event::Interrupted(_) => self.row(at, &"✗".yellow().to_string(), "interrupted"),
-            Event::ConversationReset(_) => self.rule("the conversation starts anew"),
+            Event::Context(context) => self.row(at, &ours("context"), text(&context.text)),
+            Event::Interrupted(_) => self.row(at, &ours("✗").yellow(), "interrupted"),
+            Event::ConversationReset(_) => self.rule(&ours("the conversation starts anew")),
             Event::SessionChanged(change) => {
-                self.row(at, "session", change.to.as_str().unwrap_or_default())
+                self.row(at, &ours("session"), change.to.as_str().unwrap_or_default())
             }
             Event::UnknownLine(line) => {
                 let what = format!("{} {}", text(&line.kind), text(&line.subtype));
-                self.row(at, &"unknown".yellow().to_string(), what.trim_end())
+                self.row(at, &ours("unknown").yellow(), what.trim_end())
             }
             Event::MalformedLine(line) => {
-                self.row(at, &"malformed".red().to_string(), text(&line.reason))
+                self.row(at, &ours("malformed").red(), text(&line.reason))
             }
-            Event::Process(note) => self.row(at, &"process".dimmed().to_string(), text(&note.text)),
-            Event::Stderr(line) => self.row(at, &"stderr".dimmed().to_string(), text(&line.text)),
+            Event::Process(note) => self.row(at, &ours("process").dimmed(), text(&note.text)),
+            Event::Stderr(line) => self.row(at, &ours("stderr").dimmed(), text(&line.text)),
             // Seen elsewhere: in the request, the prompt, the finished block.
             _ => Ok(()),
         }
@@ -403,7 +397,7 @@ impl Timeline {
 struct At {
     millis: Option<u64>,
     /// What stands before the rows of its agent.
-    bars: String,
+    bars: Shown,
 }
 
 fn text(field: &Field<Text>) -> &str {
@@ -412,17 +406,16 @@ fn text(field: &Field<Text>) -> &str {
 
 impl Printer for Timeline {
     fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()> {
-        let name = path.display().to_string();
         let kind = match header {
-            Some(header) => format!(
+            Some(header) => shown!(
                 "a tape of {} {}",
-                header.program.as_deref().unwrap_or("an agent"),
-                header.version.as_deref().unwrap_or_default()
+                line(header.program.as_deref().unwrap_or("an agent")),
+                line(header.version.as_deref().unwrap_or_default())
             ),
-            None => "plain lines".to_owned(),
+            None => ours("plain lines"),
         };
-        let name = if name == "-" { "stdin".to_owned() } else { name };
-        writeln!(self.out, "{}: {}\n", name.bold(), kind.trim_end())?;
+        let name = if path == Path::new("-") { ours("stdin") } else { line(path) };
+        self.out.line(&shown!("{}: {}\n", name.bold(), kind.trim_end()))?;
         Ok(())
     }
 
@@ -431,7 +424,7 @@ impl Printer for Timeline {
             return Ok(());
         }
         let agent = event.agent().and_then(|agent| self.agents.get(agent.as_str()));
-        let bars = agent.map_or_else(String::new, |agent| agent.bars.clone());
+        let bars = agent.map_or_else(Shown::default, |agent| agent.bars.clone());
         self.show(&At { millis, bars }, &event)
     }
 

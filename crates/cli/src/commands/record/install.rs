@@ -8,6 +8,8 @@ use anyhow::Context as _;
 
 use crate::args::Record;
 use crate::install::{self, MADE_BY, word};
+use crate::print;
+use crate::visible::{line, shown};
 
 /// A `claude` in this folder that records.
 pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
@@ -49,7 +51,7 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
          exec {us} record --force{flags} --output \"$tape\" -- {agent} \"$@\"\n"
     );
     let path = install::claude(&folder, &script)?;
-    anstream::eprintln!("{} records to {tapes}", path.display());
+    print::err(&shown!("{} records to {}", line(path.as_path()), line(&tapes)));
     Ok(())
 }
 

@@ -7,6 +7,8 @@ use std::sync::{Arc, Weak};
 
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
+use crate::visible::{Shown, shown};
+
 /// Our standard streams. When one of these is dropped after [`alone`](Self::alone), it is closed.
 pub(super) struct Streams {
     pub(super) stdin: File,
@@ -19,10 +21,10 @@ pub(super) struct Streams {
 pub(super) struct Voice(Weak<File>);
 
 impl Voice {
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn say(&self, text: &Shown) {
         if let Some(stderr) = self.0.upgrade() {
             // If nobody listens, nobody is told.
-            let _ = (&*stderr).write_all(format!("duologue: {text}\n").as_bytes());
+            let _ = (&*stderr).write_all(shown!("duologue: {}\n", text).as_str().as_bytes());
         }
     }
 }
@@ -30,9 +32,9 @@ impl Voice {
 impl Streams {
     pub(super) fn open() -> io::Result<Self> {
         Ok(Self {
-            stdin: file(io::stdin())?,
-            stdout: file(io::stdout())?,
-            stderr: Arc::new(file(io::stderr())?),
+            stdin: file(rustix::stdio::stdin())?,
+            stdout: file(rustix::stdio::stdout())?,
+            stderr: Arc::new(file(rustix::stdio::stderr())?),
         })
     }
 

@@ -15,8 +15,9 @@ use signal_hook::iterator::Signals;
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
+use crate::print;
 use crate::signal;
-use crate::visible::visible;
+use crate::visible::{Foreign, block, line, shown};
 
 /// How many of the host's lines may wait. The host waits beyond that.
 const LINES: usize = 1024;
@@ -54,8 +55,8 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
     let host = listen(&player)?;
     // A pipe holds less than is written at once: then both sides would wait for each other in turns.
     #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), BUFFER);
-    let mut stdout = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdout(), BUFFER);
+    let mut stdout = BufWriter::with_capacity(BUFFER, print::data());
     loop {
         match player.next_step().with_context(context)? {
             Step::Say(pause, stream, line) => {
@@ -79,11 +80,11 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
                     Ok(Input::End) => player.handle_end(),
                     // Everything has come, and the tape still waits: for a signal that cannot be heard.
                     Err(_) => {
-                        anstream::eprintln!(
+                        print::err(&shown!(
                             "duologue: the host does something else than on the tape\n  \
                              expected: {}\n  got:      the end of its lines",
-                            visible(&wait.to_string())
-                        );
+                            line(Foreign::of(&wait))
+                        ));
                         return Ok(exit::MISMATCH);
                     }
                 };
@@ -97,10 +98,10 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
             Step::End(end) => {
                 stdout.flush()?;
                 if let Some(torn) = player.torn() {
-                    anstream::eprintln!(
+                    print::err(&shown!(
                         "duologue: line {} of the tape was cut off, and is left out",
                         torn.line
-                    );
+                    ));
                 }
                 return Ok(follow(end));
             }
@@ -110,7 +111,7 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
 }
 
 fn report(mismatch: &Mismatch) {
-    anstream::eprintln!("duologue: {}", visible(&mismatch.to_string()));
+    print::err(&shown!("duologue: {}", block(Foreign::of(mismatch))));
 }
 
 /// Hosts ask for the version before they start.
@@ -122,7 +123,7 @@ fn tell_version(
         return Ok(None);
     }
     let version = header.and_then(|header| header.version.as_deref()).unwrap_or("2.1.325");
-    writeln!(io::stdout(), "{version} (Claude Code)")?;
+    print::out().line(&shown!("{} (Claude Code)", line(version)))?;
     Ok(Some(exit::OK))
 }
 
@@ -130,7 +131,7 @@ fn say(stdout: &mut impl io::Write, stream: Stream, line: &Line) -> io::Result<(
     let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
     match stream {
         Stream::Stderr => {
-            let mut stderr = io::stderr().lock();
+            let mut stderr = print::their_stderr();
             stderr.write_all(line.raw())?;
             stderr.write_all(end)
         }

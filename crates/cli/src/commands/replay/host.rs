@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{Read, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -18,7 +18,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::Replay;
 use crate::exit;
-use crate::visible::visible;
+use crate::print;
+use crate::visible::{Foreign, block, line};
 
 /// How many of the agent's lines may wait. It waits beyond that.
 const LINES: usize = 1024;
@@ -42,13 +43,13 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
     let complaint = talk.hold(Duration::from_secs(args.patience)).with_context(context)?;
     talk.compare_rest().with_context(context)?;
 
-    let mut out = io::stdout().lock();
+    let mut out = print::out();
     if let Some(complaint) = &complaint {
-        writeln!(out, "{complaint}")?;
+        out.line(&line(complaint))?;
     }
     let mut same = complaint.is_none();
     while let Some(difference) = talk.comparison.next_difference() {
-        writeln!(out, "{}", visible(&difference.to_string()))?;
+        out.line(&block(Foreign::of(&difference)))?;
         same = false;
     }
     Ok(if same { exit::OK } else { exit::MISMATCH })

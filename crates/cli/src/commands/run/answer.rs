@@ -1,13 +1,12 @@
 //! What goes to stdout.
 
-use std::io::IsTerminal as _;
-
 use duologue::{Event, Message, TurnOutcome};
-use duologue_protocol::Line;
+use duologue_protocol::{Line, visible};
 use tokio::io::{AsyncWriteExt as _, Stdout};
 
 use crate::args::{Output, Run};
-use crate::visible::visible;
+use crate::print;
+use crate::visible::block;
 
 /// Stdout, and nothing but what was asked for.
 pub(super) struct Answer {
@@ -39,9 +38,9 @@ impl Answer {
             Output::StreamJson => Kind::Lines,
         };
         Self {
-            out: tokio::io::stdout(),
+            out: print::async_stdout(),
             kind,
-            is_terminal: std::io::stdout().is_terminal(),
+            is_terminal: print::out_is_terminal(),
             streamed: String::new(),
             inside_a_line: false,
             wrote: false,
@@ -94,8 +93,7 @@ impl Answer {
     /// A line of the agent, as it is.
     pub(super) async fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.kind == Kind::Lines {
-            self.bytes(line.raw()).await?;
-            self.bytes(b"\n").await?;
+            self.data(line.raw()).await?;
             self.out.flush().await?;
         }
         Ok(())
@@ -118,14 +116,12 @@ impl Answer {
             }
             Kind::Value => {
                 if let Some(value) = outcome.structured_output() {
-                    self.bytes(value.as_json().as_bytes()).await?;
-                    self.bytes(b"\n").await?;
+                    self.data(value.as_json().as_bytes()).await?;
                 }
             }
             Kind::Result => {
                 if let Some(result) = result {
-                    self.bytes(result.line.raw()).await?;
-                    self.bytes(b"\n").await?;
+                    self.data(result.line.raw()).await?;
                 }
             }
             Kind::Lines => {}
@@ -138,7 +134,7 @@ impl Answer {
         let Some(last) = text.chars().next_back() else { return Ok(()) };
         self.inside_a_line = last != '\n';
         if self.is_terminal {
-            self.bytes(visible(text).as_bytes()).await?;
+            self.bytes(block(text).as_str().as_bytes()).await?;
         } else {
             self.bytes(text.as_bytes()).await?;
         }
@@ -152,6 +148,17 @@ impl Answer {
             self.out.flush().await?;
         }
         Ok(())
+    }
+
+    /// A line of JSON. On a terminal, its hidden characters are escaped.
+    async fn data(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        if self.is_terminal {
+            let text = String::from_utf8_lossy(line);
+            self.bytes(visible::json(&text).as_bytes()).await?;
+        } else {
+            self.bytes(line).await?;
+        }
+        self.bytes(b"\n").await
     }
 
     async fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {

@@ -1,14 +1,11 @@
 //! What goes to stderr: what the agent does, one line each.
 
-use std::time::Duration;
-
-use console::{Term, truncate_str};
 use duologue::Event;
 use duologue_protocol::{Field, Text};
-use indicatif::{ProgressBar, ProgressStyle};
-use owo_colors::OwoColorize as _;
 
-use crate::visible::visible;
+use crate::print::{self, Spinner};
+use crate::todos::Todos;
+use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
 
 /// How wide lines are where nobody looks.
@@ -18,53 +15,40 @@ const WIDTH_OF_A_PIPE: usize = 120;
 pub(super) struct Progress {
     quiet: bool,
     width: usize,
-    spinner: Option<ProgressBar>,
+    spinner: Option<Spinner>,
     is_stopping: bool,
+    todos: Todos,
 }
 
 impl Progress {
     pub(super) fn new(quiet: bool) -> Self {
-        let term = Term::stderr();
-        let width = match term.size_checked() {
-            Some((_, columns)) if term.is_term() => usize::from(columns).max(40),
-            _ => WIDTH_OF_A_PIPE,
-        };
-        Self { quiet, width, spinner: None, is_stopping: false }
+        let width = print::err_columns().map_or(WIDTH_OF_A_PIPE, |columns| columns.max(40));
+        Self { quiet, width, spinner: None, is_stopping: false, todos: Todos::default() }
     }
 
     /// The agent is at it. Only a terminal shows that.
-    pub(super) fn busy(&mut self, with: &str) {
+    pub(super) fn busy(&mut self, with: &Shown) {
         if self.quiet || self.is_stopping {
             return;
         }
-        let with = truncate_str(with, self.width.saturating_sub(4), "…").into_owned();
+        let with = with.cut(self.width.saturating_sub(4));
         match &self.spinner {
-            Some(spinner) => spinner.set_message(with),
-            None => self.spin(with),
+            Some(spinner) => spinner.set(&with),
+            None => self.spinner = Some(Spinner::start(&with)),
         }
-    }
-
-    fn spin(&mut self, with: String) {
-        let spinner = ProgressBar::new_spinner().with_message(with);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
-            spinner.set_style(style);
-        }
-        spinner.enable_steady_tick(Duration::from_millis(120));
-        self.spinner = Some(spinner);
     }
 
     /// Makes room for something else.
     pub(super) fn hide(&mut self) {
-        if let Some(spinner) = self.spinner.take() {
-            spinner.finish_and_clear();
-        }
+        self.spinner = None;
     }
 
     /// The turn was interrupted and has not ended yet.
     pub(super) fn stopping(&mut self) {
         self.is_stopping = true;
         self.hide();
-        self.spin("interrupting; Ctrl-C once more ends everything at once".to_owned());
+        let what = ours("interrupting; Ctrl-C once more ends everything at once");
+        self.spinner = Some(Spinner::start(&what));
     }
 
     pub(super) const fn is_stopping(&self) -> bool {
@@ -72,44 +56,47 @@ impl Progress {
     }
 
     /// Something that is good to know.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(super) fn note<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         if !self.quiet {
-            self.print(&format!("{} {}", "note:".cyan().bold(), visible(text)));
+            self.print(&shown!("{} {}", ours("note:").cyan().bold(), block(text)));
         }
     }
 
     /// Something that the person should see to.
-    pub(super) fn warn(&mut self, text: &str) {
-        self.print(&format!("{} {}", "warning:".yellow().bold(), visible(text)));
+    pub(super) fn warn<'t>(&mut self, text: impl Into<Foreign<'t>>) {
+        self.print(&shown!("{} {}", ours("warning:").yellow().bold(), block(text)));
     }
 
     /// What went wrong.
-    pub(super) fn error(&mut self, text: &str) {
-        self.print(&format!("{} {}", "error:".red().bold(), visible(text)));
+    pub(super) fn error<'t>(&mut self, text: impl Into<Foreign<'t>>) {
+        self.hide();
+        print::titled("error:", text.into());
     }
 
     /// A line that is not worth a word in a quiet run.
-    pub(super) fn aside(&mut self, text: &str) {
+    pub(super) fn aside(&mut self, text: &Shown) {
         if !self.quiet {
-            self.print(&visible(text).dimmed().to_string());
+            self.print(&text.dimmed());
         }
     }
 
-    fn print(&mut self, line: &str) {
+    fn print(&mut self, line: &Shown) {
         self.hide();
-        anstream::eprintln!("{line}");
+        print::err(line);
     }
 
     /// One line: a mark, a name, and the beginning of a text from outside.
-    fn row(&mut self, event: &Event, mark: &str, name: &str, text: &str) {
+    fn row<'n, 't>(
+        &mut self,
+        event: &Event,
+        mark: &Shown,
+        name: impl Into<Foreign<'n>>,
+        text: impl Into<Foreign<'t>>,
+    ) {
         let indent = if event.agent().is_some() { "  " } else { "" };
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let first = visible(lines.next().unwrap_or_default()).into_owned();
-        let more = if lines.next().is_some() { " …" } else { "" };
-        let name = visible(name);
-        let row = format!("{indent}{mark} {} {first}{more}", name.bold());
-        let row = truncate_str(row.trim_end(), self.width, "…").into_owned();
-        self.print(&row);
+        let (name, first) = (line(name).bold(), text.into().first_line());
+        let row = shown!("{}{} {} {}", indent, mark, name, first);
+        self.print(&row.trim_end().cut(self.width));
     }
 
     /// Tells an event, if it is worth a line. `below`: stdout shows an unfinished line.
@@ -130,29 +117,36 @@ impl Progress {
                 | Event::MalformedLine(_)
         );
         if tells && below {
-            self.print("");
+            self.print(&Shown::default());
         }
         match event {
             Event::ToolCall(call) => {
                 let name = call.name.as_str().unwrap_or("tool").to_owned();
-                self.row(event, &"·".blue().to_string(), &name, &words::call(call));
-                self.busy(&visible(&name));
+                let list = self.todos.call(call);
+                let what = if list.is_some() { Foreign::default() } else { words::call(call) };
+                self.row(event, &ours("·").blue(), &name, &what);
+                let indent = if event.agent().is_some() { "    " } else { "  " };
+                for item in list.unwrap_or_default() {
+                    self.print(&shown!("{}{}", indent, item).cut(self.width));
+                }
+                self.busy(&line(&name));
             }
             Event::ToolResult(result) => {
+                self.todos.result(result);
                 if result.is_error.is_true() {
-                    let mark = format!("  {}", "✗".red());
-                    self.row(event, &mark, "", &words::content(&result.content));
+                    let mark = shown!("  {}", ours("✗").red());
+                    self.row(event, &mark, "", words::content(&result.content));
                 }
-                self.busy("waiting for the model");
+                self.busy(&ours("waiting for the model"));
             }
             Event::Text(text) if text.error.value().is_some() => {
-                self.row(event, &"✗".red().to_string(), "", said(&text.text));
+                self.row(event, &ours("✗").red(), "", said(&text.text));
             }
-            Event::Text(_) => self.busy("waiting for the model"),
-            Event::Thinking(_) | Event::ThinkingDelta(_) => self.busy("thinking"),
-            Event::ToolCallStarted(call) => self.busy(&visible(said(&call.name))),
+            Event::Text(_) => self.busy(&ours("waiting for the model")),
+            Event::Thinking(_) | Event::ThinkingDelta(_) => self.busy(&ours("thinking")),
+            Event::ToolCallStarted(call) => self.busy(&line(&call.name)),
             Event::AgentFinished(end) => {
-                self.row(event, &"■".cyan().to_string(), said(&end.status), said(&end.summary));
+                self.row(event, &ours("■").cyan(), said(&end.status), said(&end.summary));
             }
             Event::ApiRetry(retry) => {
                 let what = format!(
@@ -162,21 +156,21 @@ impl Progress {
                     retry.error.as_str().unwrap_or_default(),
                     retry.status.value().map(ToString::to_string).unwrap_or_default(),
                 );
-                self.row(event, &"↻".yellow().to_string(), "retry", &what);
-                self.busy("waiting for the API");
+                self.row(event, &ours("↻").yellow(), "retry", &what);
+                self.busy(&ours("waiting for the API"));
             }
             Event::ModelFallback(change) => {
                 let what = format!("{} → {}", said(&change.from), said(&change.to));
-                self.row(event, &"↻".yellow().to_string(), "model", &what);
+                self.row(event, &ours("↻").yellow(), "model", &what);
             }
             Event::Compacted(_) => {
-                self.row(event, &"·".blue().to_string(), "compacted", "");
+                self.row(event, &ours("·").blue(), "compacted", "");
             }
             Event::Error(error) => {
-                self.row(event, &"✗".red().to_string(), said(&error.kind), said(&error.message));
+                self.row(event, &ours("✗").red(), said(&error.kind), said(&error.message));
             }
             Event::MalformedLine(line) => {
-                self.row(event, &"✗".red().to_string(), "malformed line", said(&line.reason));
+                self.row(event, &ours("✗").red(), "malformed line", said(&line.reason));
             }
             _ => {}
         }

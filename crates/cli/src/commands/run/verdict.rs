@@ -7,6 +7,7 @@ use super::Stopped;
 use super::progress::Progress;
 use crate::args::Run;
 use crate::exit;
+use crate::visible::{Shown, line, shown};
 use crate::words;
 
 pub(super) fn judge(
@@ -18,7 +19,7 @@ pub(super) fn judge(
 ) -> anyhow::Result<u8> {
     let denied = denied(outcome, result);
     if let Some(denied) = &denied {
-        progress.warn(&format!("not allowed: {denied}. {HINT}"));
+        progress.warn(format!("not allowed: {denied}. {HINT}"));
     }
     let code = if outcome.is_success() {
         if args.schema.is_some() && outcome.structured_output().is_none() {
@@ -88,11 +89,11 @@ fn denied(outcome: &TurnOutcome, result: Option<&TurnResult>) -> Option<String> 
     Some(names.collect::<Vec<_>>().join(", "))
 }
 
-fn bill(outcome: &TurnOutcome) -> String {
+fn bill(outcome: &TurnOutcome) -> Shown {
     let finished = outcome.finished();
     let mut parts = vec![words::bill(finished)];
     parts.extend(finished.duration_ms.as_u64().map(words::span));
-    parts.extend(outcome.session_id().map(|id| format!("session {}", id.as_str())));
+    parts.extend(outcome.session_id().map(|id| shown!("session {}", line(id.as_str()))));
     parts.retain(|part| !part.is_empty());
-    parts.join(" · ")
+    Shown::join(parts, " · ")
 }

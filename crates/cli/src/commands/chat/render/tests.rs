@@ -11,7 +11,7 @@ fn shown(renderer: &mut Renderer, events: &[&str]) -> String {
         let event = Event::from_json(event).unwrap();
         for piece in renderer.event(&event) {
             match piece {
-                Piece::Text(text) => shown.push_str(&text),
+                Piece::Text(text) => shown.push_str(text.as_str()),
                 Piece::Line(line) => shown.push_str(&format!("[{line}]\n")),
             }
         }

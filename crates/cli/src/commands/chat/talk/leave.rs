@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use super::{Left, Mode, Talk};
 use crate::commands::chat::input::Input;
 use crate::commands::chat::menu::Key;
-use crate::commands::chat::render::dim;
 use crate::commands::chat::terminal::Bottom;
+use crate::visible::{Shown, ours};
 
 /// How long the agent may take to leave before it is made to.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -31,13 +31,13 @@ impl Talk {
         self.terminal.set_bottom(Bottom::Status, Vec::new())?;
         let gone = result.is_err();
         if gone && self.mode == Mode::Line {
-            self.terminal.line("")?;
+            self.terminal.line(&Shown::default())?;
         }
         if !gone {
             if self.mode == Mode::Nothing {
                 self.keys();
             }
-            let wait = dim("leaving, Ctrl-C leaves at once");
+            let wait = ours("leaving, Ctrl-C leaves at once").dimmed();
             self.terminal.set_bottom(Bottom::Status, vec![wait])?;
             let busy = self.turn.take().is_some();
             if let Some(session) = Arc::into_inner(self.session) {

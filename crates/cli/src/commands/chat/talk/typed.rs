@@ -6,8 +6,7 @@ use duologue_protocol::permission::PermissionMode;
 
 use super::{Next, Talk, complaint};
 use crate::commands::chat::local::{self, Typed};
-use crate::commands::chat::render::dim;
-use crate::visible::visible;
+use crate::visible::{Shown, line, ours, shown};
 use crate::words;
 
 /// How long the agent may take to answer `/model` and `/mode`.
@@ -15,15 +14,31 @@ const SWITCH: Duration = Duration::from_secs(15);
 
 impl Talk {
     /// A line that was typed, at the prompt or ahead.
-    pub(super) async fn typed_line(&mut self, line: &str) -> anyhow::Result<Next> {
+    pub(super) async fn typed_line(&mut self, typed: &str) -> anyhow::Result<Next> {
+        let doubtful = self.doubtful.take();
         let control = self.session.control().within(SWITCH);
-        let lines = match Typed::read(line) {
-            Typed::Nothing => return Ok(Next::GoOn),
-            Typed::Exit => return Ok(Next::Leave),
-            Typed::Prompt(text) => {
-                self.send(text).await?;
+        let lines = match Typed::read(typed) {
+            Typed::Nothing => {
+                if let Some(text) = doubtful {
+                    self.send(text).await?;
+                }
                 return Ok(Next::GoOn);
             }
+            Typed::Exit => return Ok(Next::Leave),
+            Typed::Prompt(text) => match local::unknown(self.handshake.as_ref(), typed) {
+                Some(unknown) => {
+                    self.doubtful = Some(text);
+                    vec![
+                        unknown.yellow(),
+                        ours("Enter sends it to the agent as it is; type something else instead.")
+                            .dimmed(),
+                    ]
+                }
+                None => {
+                    self.send(text).await?;
+                    return Ok(Next::GoOn);
+                }
+            },
             Typed::Help => local::help(self.handshake.as_ref()),
             Typed::Cost => vec![self.bill()],
             Typed::Model(None) => {
@@ -34,7 +49,7 @@ impl Talk {
                 match control.set_model(model.as_str()).await {
                     Ok(_) => {
                         self.renderer.model = Some(model.clone());
-                        vec![dim(&format!("model {}", visible(&model)))]
+                        vec![shown!("model {}", line(&model)).dimmed()]
                     }
                     Err(error) => vec![complaint(error)?],
                 }
@@ -45,7 +60,7 @@ impl Talk {
                 match control.set_permission_mode(mode.clone()).await {
                     Ok(_) => {
                         self.renderer.mode = Some(mode);
-                        vec![dim(&format!("mode {}", visible(&name)))]
+                        vec![shown!("mode {}", line(&name)).dimmed()]
                     }
                     Err(error) => vec![complaint(error)?],
                 }
@@ -69,7 +84,7 @@ impl Talk {
         Ok(())
     }
 
-    pub(super) fn bill(&self) -> String {
-        dim(&format!("this conversation: {}", words::dollars(self.renderer.spent)))
+    pub(super) fn bill(&self) -> Shown {
+        shown!("this conversation: {}", words::dollars(self.renderer.spent)).dimmed()
     }
 }

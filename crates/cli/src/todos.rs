@@ -1,0 +1,195 @@
+//! [`Todos`]: what the agent plans to do, as a checklist.
+
+use duologue_protocol::RawObject;
+use duologue_protocol::tool::{TodoStatus, ToolInput};
+use duologue_protocol::transcript::{ToolCall, ToolResult};
+
+use crate::visible::{Foreign, Shown, line, ours, shown};
+use crate::words;
+
+/// How many items are kept and shown. An agent that plans more than this only sees its plan counted.
+const MOST: usize = 50;
+
+/// The list, as `TodoWrite` writes it, or as `TaskCreate` and `TaskUpdate` change it.
+#[derive(Debug, Default)]
+pub(crate) struct Todos {
+    items: Vec<Item>,
+    /// How many there were beyond [`MOST`].
+    more: usize,
+}
+
+#[derive(Debug)]
+struct Item {
+    /// The name by which `TaskUpdate` means it.
+    id: Option<String>,
+    /// The call that made it, until the result tells its id.
+    made_by: Option<String>,
+    what: Foreign<'static>,
+    status: TodoStatus,
+}
+
+impl Todos {
+    /// The list as it is after this call, line by line; `None` if the call has nothing to do with it.
+    pub(crate) fn call(&mut self, call: &ToolCall) -> Option<Vec<Shown>> {
+        let input = call.input.value()?;
+        match call.name.as_str()? {
+            "TodoWrite" => self.write(input)?,
+            "TaskCreate" => {
+                let what = text(input, "subject").or_else(|| text(input, "description"))?;
+                let made_by = call.id.as_str().map(str::to_owned);
+                self.add(Item {
+                    id: None,
+                    made_by,
+                    what: what.into(),
+                    status: TodoStatus::Pending,
+                });
+            }
+            "TaskUpdate" => self.update(input)?,
+            _ => return None,
+        }
+        Some(self.lines())
+    }
+
+    /// What a call came to: `TaskCreate` tells the id of the new item.
+    pub(crate) fn result(&mut self, result: &ToolResult) {
+        let made_by = result.tool_use_id.as_str();
+        let item = self
+            .items
+            .iter_mut()
+            .find(|item| item.made_by.is_some() && item.made_by.as_deref() == made_by);
+        if let Some(item) = item {
+            item.made_by = None;
+            let content = words::content(&result.content);
+            let id = content.raw().split_once('#').map(|(_, rest)| {
+                rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>()
+            });
+            item.id = id.filter(|id| !id.is_empty());
+        }
+    }
+
+    fn write(&mut self, input: &RawObject) -> Option<()> {
+        let Ok(ToolInput::TodoWrite(list)) = ToolInput::read("TodoWrite", input) else {
+            return None;
+        };
+        (self.items, self.more) = (Vec::new(), 0);
+        for todo in list.todos.items() {
+            let status = todo.status.value().cloned().unwrap_or(TodoStatus::Pending);
+            let what = match (&status, todo.active_form.as_str()) {
+                (TodoStatus::InProgress, Some(active)) if !active.is_empty() => active,
+                _ => todo.content.as_str().unwrap_or_default(),
+            };
+            let what = Foreign::from(what).into_owned();
+            self.add(Item { id: None, made_by: None, what, status });
+        }
+        Some(())
+    }
+
+    fn update(&mut self, input: &RawObject) -> Option<()> {
+        let id = text(input, "taskId")?;
+        let at = self.items.iter().position(|item| item.id.as_deref() == Some(id.as_str()))?;
+        let status = text(input, "status");
+        if status.as_deref() == Some("deleted") {
+            self.items.remove(at);
+            return Some(());
+        }
+        let item = self.items.get_mut(at)?;
+        if let Some(status) = status {
+            item.status = TodoStatus::from(status.as_str());
+        }
+        if let Some(what) = text(input, "subject") {
+            item.what = what.into();
+        }
+        Some(())
+    }
+
+    fn add(&mut self, item: Item) {
+        if self.items.len() < MOST {
+            self.items.push(item);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn lines(&self) -> Vec<Shown> {
+        let mut lines: Vec<Shown> = self.items.iter().map(Item::line).collect();
+        if self.more > 0 {
+            lines.push(shown!("… {} more", self.more).dimmed());
+        }
+        if lines.is_empty() {
+            lines.push(ours("(nothing left to do)").dimmed());
+        }
+        lines
+    }
+}
+
+impl Item {
+    fn line(&self) -> Shown {
+        let what = line(&self.what);
+        match &self.status {
+            TodoStatus::Completed => shown!("☒ {}", what).dimmed(),
+            TodoStatus::InProgress => shown!("▸ {}", what).bold(),
+            TodoStatus::Pending => shown!("☐ {}", what),
+            other => shown!("? {} ({})", what, line(other.as_str())),
+        }
+    }
+}
+
+fn text(input: &RawObject, name: &str) -> Option<String> {
+    let text = input.get(name)?.as_str()?;
+    Some(text.as_str().to_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+    use duologue_protocol::Wire as _;
+    use duologue_protocol::transcript::Event;
+
+    use super::*;
+
+    fn shown(todos: &mut Todos, event: &str) -> Option<Vec<String>> {
+        match Event::from_json(event).unwrap() {
+            Event::ToolCall(call) => {
+                let lines = todos.call(&call)?;
+                Some(lines.iter().map(|line| line.plain().to_string()).collect())
+            }
+            Event::ToolResult(result) => {
+                todos.result(&result);
+                None
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_list_is_written() {
+        let lines = shown(
+            &mut Todos::default(),
+            r#"{"event":"tool_call","id":"a","name":"TodoWrite","input":{"todos":[
+                {"content":"Look","status":"completed","activeForm":"Looking"},
+                {"content":"Leap\n❯ 1 Yes","status":"in_progress","activeForm":"Leaping\n❯ 1 Yes"},
+                {"content":"Land","status":"pending"},{"content":"x","status":"new"}]}}"#,
+        );
+        assert_eq!(lines.unwrap(), ["☒ Look", "▸ Leaping⏎❯ 1 Yes", "☐ Land", "? x (new)"]);
+    }
+
+    #[test]
+    fn tasks_are_created_and_updated() {
+        let mut todos = Todos::default();
+        let create =
+            r#"{"event":"tool_call","id":"a","name":"TaskCreate","input":{"subject":"Look"}}"#;
+        assert_eq!(shown(&mut todos, create).unwrap(), ["☐ Look"]);
+        let made = r#"{"event":"tool_result","tool_use_id":"a","content":"Task #7 created successfully: Look"}"#;
+        shown(&mut todos, made);
+        let update = |status: &str| {
+            format!(
+                r#"{{"event":"tool_call","id":"b","name":"TaskUpdate","input":{{"taskId":"7","status":"{status}"}}}}"#
+            )
+        };
+        assert_eq!(shown(&mut todos, &update("in_progress")).unwrap(), ["▸ Look"]);
+        assert_eq!(shown(&mut todos, &update("completed")).unwrap(), ["☒ Look"]);
+        assert_eq!(shown(&mut todos, &update("deleted")).unwrap(), ["(nothing left to do)"]);
+        // Nothing is known of this one.
+        assert_eq!(shown(&mut todos, &update("completed")), None);
+    }
+}
