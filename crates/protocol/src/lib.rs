@@ -63,6 +63,7 @@ pub mod transcript;
 mod frame;
 mod id;
 mod json;
+mod ledger;
 mod line;
 mod text;
 mod to_agent;
