@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use duologue_protocol::control::Success;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
-use duologue_protocol::{Direction, Line, RequestId};
+use duologue_protocol::{Direction, Frame, Line, RequestId};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -17,7 +17,7 @@ use crate::inbox::{Deliver, Inbox, InboxError, inbox};
 use crate::link::{Ask, Asks, Close, Command, Link, Request};
 use crate::options::{Options, Tap};
 use crate::sieve::Sieve;
-use crate::standing::Standing;
+use crate::standing::{Standing, Writes};
 
 /// How much is read at once: little while little comes, so that a thousand conversations fit into
 /// memory, and more while much comes, since task switches cost as much as parsing.
@@ -54,7 +54,8 @@ where
     let (commands, from_handles) = mpsc::channel(COMMANDS);
     let (to_asks, asks) = mpsc::channel(ASKS);
     let (deliver, inbox) = inbox(&options);
-    let (standing, stands) = watch::channel(Standing::new());
+    let writes = Arc::new(Writes::new());
+    let (standing, stands) = watch::channel(Standing::new(Arc::clone(&writes)));
     let mut machine = HostLink::new();
     if options.serial {
         machine = machine.serial();
@@ -76,6 +77,7 @@ where
             replies: HashMap::new(),
             standing,
             started: Instant::now(),
+            writes,
             counted: Vec::new(),
             closing: None,
             tap: options.tap,
@@ -104,6 +106,8 @@ struct State {
     replies: HashMap<RequestId, oneshot::Sender<Result<Box<Success>, Failure>>>,
     standing: watch::Sender<Standing>,
     started: Instant,
+    /// How writing gets on.
+    writes: Arc<Writes>,
     /// Who waits until the standing counts a prompt.
     counted: Vec<oneshot::Sender<()>>,
     /// The host wants stdin closed.
@@ -124,7 +128,7 @@ where
         let (writes, to_write) = mpsc::channel(WRITES);
         let mut writes = Some(writes);
         // The writer ends with this, also if it is stuck: an agent need not read.
-        let _writer = Aborted(tokio::spawn(write(writer, to_write)).abort_handle());
+        let _writer = Aborted(tokio::spawn(write(writer, to_write, Arc::clone(&state.writes))).abort_handle());
         let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
@@ -231,14 +235,42 @@ async fn sleep_until(deadline: Option<Instant>) {
 }
 
 /// Writes lines until there are none, then closes the pipe.
-async fn write<W: AsyncWrite + Unpin>(mut writer: W, mut lines: mpsc::Receiver<String>) {
+async fn write<W: AsyncWrite + Unpin>(
+    mut writer: W,
+    mut lines: mpsc::Receiver<String>,
+    writes: Arc<Writes>,
+) {
     while let Some(line) = lines.recv().await {
-        if writer.write_all(line.as_bytes()).await.is_err() || writer.flush().await.is_err() {
-            // The agent reads no more. That its stdout ends, too, tells the rest.
+        let _writing = writes.begin();
+        let mut rest = line.as_bytes();
+        while !rest.is_empty() {
+            match writer.write(rest).await {
+                // The agent reads no more. That its stdout ends, too, tells the rest.
+                Ok(0) | Err(_) => return,
+                Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            }
+            writes.progress();
+        }
+        if writer.flush().await.is_err() {
             return;
         }
     }
     let _ = writer.shutdown().await;
+}
+
+/// Shows the machine, and the tap, what the agent said.
+fn show(machine: &mut HostLink, tap: Option<&Tap>, frame: &Frame) {
+    match frame {
+        Frame::Line(line) => {
+            if let Some(tap) = tap {
+                tap.show(Direction::ToHost, line);
+            }
+            machine.handle_line(line);
+        }
+        Frame::TooLong(too_long) => {
+            machine.handle_too_long(too_long);
+        }
+    }
 }
 
 impl State {
@@ -250,11 +282,8 @@ impl State {
         });
         let (machine, tap) = (&mut self.machine, &self.tap);
         let minds = |machine: &HostLink, start: &[u8]| tap.is_some() || machine.minds(start);
-        while let Some(line) = self.sieve.next(&mut bytes, |start| minds(machine, start)) {
-            if let Some(tap) = tap {
-                tap.show(Direction::ToHost, &line);
-            }
-            machine.handle_line(&line);
+        while let Some(frame) = self.sieve.next(&mut bytes, |start| minds(machine, start)) {
+            show(machine, tap.as_ref(), &frame);
         }
     }
 
@@ -362,11 +391,8 @@ impl State {
     }
 
     fn end(&mut self) {
-        if let Some(line) = self.sieve.finish() {
-            if let Some(tap) = &self.tap {
-                tap.show(Direction::ToHost, &line);
-            }
-            self.machine.handle_line(&line);
+        if let Some(frame) = self.sieve.finish() {
+            show(&mut self.machine, self.tap.as_ref(), &frame);
         }
         self.machine.handle_end();
         self.serve();

@@ -133,6 +133,12 @@ impl Link {
         self.tell(Command::Close(Close::Now)).await
     }
 
+    /// Closes the agent's stdin as [`close`](Self::close) does, if the driver can be told at once. False if
+    /// it cannot: an agent that reads nothing holds it up, or the conversation has ended.
+    pub fn close_now(&self) -> bool {
+        self.commands.try_send(Command::Close(Close::Now)).is_ok()
+    }
+
     /// Closes the agent's stdin as soon as nothing runs, waits, is asked, or works in the background.
     ///
     /// # Errors

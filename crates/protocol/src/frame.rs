@@ -1,5 +1,7 @@
 //! [`LineDecoder`]: bytes in any chunking in, lines out.
 
+use std::sync::Arc;
+
 use memchr::memchr;
 
 use crate::line::{Line, Position};
@@ -13,7 +15,7 @@ pub const DEFAULT_MAX_LINE: usize = 64 * 1024 * 1024;
 /// lines of older CLIs. Blank lines are skipped; a carriage return before the newline and a byte
 /// order mark before the JSON stay in the line's raw bytes and do not disturb its reading.
 ///
-/// A line longer than the cap becomes one [`Frame::TooLong`]; its bytes are not kept, and the next
+/// A line longer than the cap becomes one [`Frame::TooLong`]; only its beginning is kept, and the next
 /// line is read as if nothing had happened. The decoder never holds more than the cap.
 ///
 /// It does no I/O. Hand it what was read, and take the frames out until there are none:
@@ -44,6 +46,8 @@ pub struct LineDecoder {
     partial: Partial,
     /// How many bytes of the current line have been dropped for being too many.
     dropped: u64,
+    /// The beginning of a line whose bytes are dropped.
+    kept: Vec<u8>,
     /// Where the current line begins.
     start: Position,
 }
@@ -134,14 +138,25 @@ pub enum Found<'c> {
     Frame(Frame),
 }
 
-/// A line that was longer than the cap. Its content is gone; the stream goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How much of a line that is too long is kept.
+const START: usize = 4096;
+
+/// A line that was longer than the cap. Only its beginning is kept; the stream goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooLong {
     /// Where it began.
     pub position: Position,
     /// How long it was in bytes, without its newline.
     pub length: u64,
+    start: Arc<[u8]>,
+}
+
+impl TooLong {
+    /// Its first bytes: up to 4 KiB, and not more than the cap. They tell what kind of line it was.
+    pub fn start(&self) -> &[u8] {
+        &self.start
+    }
 }
 
 impl std::fmt::Display for TooLong {
@@ -165,6 +180,7 @@ impl LineDecoder {
             keep_blank: false,
             partial: Partial::new(),
             dropped: 0,
+            kept: Vec::new(),
             start: Position { number: 1, offset: 0 },
         }
     }
@@ -225,7 +241,7 @@ impl LineDecoder {
 
     /// The stream has ended: the last line, if it had no newline.
     pub fn finish(&mut self) -> Option<Frame> {
-        if self.partial.len() == 0 && self.dropped == 0 {
+        if !self.is_inside_line() {
             return None;
         }
         self.complete(&[], false)
@@ -236,13 +252,28 @@ impl LineDecoder {
         self.partial.len()
     }
 
+    /// Whether the next bytes belong to a line that has begun already, be it too long.
+    pub fn is_inside_line(&self) -> bool {
+        self.partial.len() > 0 || self.dropped > 0
+    }
+
     fn hold(&mut self, bytes: &[u8]) {
         if self.dropped > 0 || self.partial.len() + bytes.len() > self.max_line {
             self.dropped += (self.partial.len() + bytes.len()) as u64;
+            self.keep_start(bytes);
             self.partial = Partial::new();
             return;
         }
         self.partial.push(bytes, self.max_line);
+    }
+
+    /// Keeps the beginning of a line that is too long: what is held of it, and what follows.
+    fn keep_start(&mut self, more: &[u8]) {
+        let most = START.min(self.max_line);
+        for bytes in [self.partial.text.as_bytes(), &self.partial.bytes, more] {
+            let room = most.saturating_sub(self.kept.len()).min(bytes.len());
+            self.kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
+        }
     }
 
     /// A line has ended with these bytes.
@@ -252,9 +283,11 @@ impl LineDecoder {
         self.start.offset += length + u64::from(newline);
         self.start.number += 1;
         if length > self.max_line as u64 {
+            self.keep_start(last);
             self.dropped = 0;
             self.partial = Partial::new();
-            return Some(Frame::TooLong(TooLong { position, length }));
+            let start = std::mem::take(&mut self.kept).into();
+            return Some(Frame::TooLong(TooLong { position, length, start }));
         }
         let line = if self.partial.len() == 0 {
             if !self.keep_blank && is_blank(last) {

@@ -2,6 +2,7 @@
 
 mod activity;
 mod asked;
+mod control;
 mod event;
 mod legacy;
 mod pending;
@@ -9,13 +10,12 @@ mod pending;
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
 
-use crate::control::{
-    AgentRequest, CancelAsyncMessageReply, ControlRequestToAgent, ControlResponse, HostRequest,
-    Response,
-};
-use crate::id::{RequestId, SessionId};
+use crate::control::{AgentRequest, ControlRequestToAgent, HostRequest};
+use crate::frame::TooLong;
+use crate::id::{RequestId, SessionId, Uuid};
 use crate::json::RawObject;
-use crate::line::{Decoded, Line};
+use crate::ledger::{Reading, Salvage};
+use crate::line::Line;
 use crate::lines::{ControlCancelRequest, Prompt};
 use crate::to_host::ToHost;
 use crate::wire::Wire;
@@ -75,8 +75,8 @@ pub struct HostLink {
     /// What the agent has asked.
     asked: Asked,
     activity: Activity,
-    /// The prompts that open requests take back.
-    taking_back: HashMap<RequestId, String>,
+    /// Open requests that may take prompts back.
+    taking_back: HashMap<RequestId, TakesBack>,
     /// One request at a time, as the oldest descriptions want it.
     serial: bool,
     /// Whether tool calls are followed.
@@ -84,6 +84,15 @@ pub struct HostLink {
     /// Every tool call is a question, as the oldest descriptions have it.
     legacy: Option<LegacyAsks>,
     ended: bool,
+}
+
+/// What an open request takes back.
+#[derive(Debug)]
+enum TakesBack {
+    /// This prompt.
+    Prompt(Uuid),
+    /// The prompts that its answer names.
+    Named,
 }
 
 impl HostLink {
@@ -135,7 +144,7 @@ impl HostLink {
 
     /// Sends a prompt. Give it a uuid, so that its turn can be told.
     pub fn prompt(&mut self, prompt: &Prompt) {
-        self.activity.prompted(prompt.uuid.as_str());
+        self.activity.prompted(prompt);
         self.transmit.push_back(prompt.to_line());
     }
 
@@ -149,10 +158,15 @@ impl HostLink {
     ) -> RequestId {
         let id = self.pending.next_id();
         let request = request.into();
-        if let HostRequest::CancelAsyncMessage(cancel) = &request
-            && let Some(uuid) = cancel.message_uuid.as_str()
-        {
-            self.taking_back.insert(id.clone(), uuid.to_owned());
+        let takes_back = match &request {
+            HostRequest::CancelAsyncMessage(cancel) => {
+                cancel.message_uuid.value().cloned().map(TakesBack::Prompt)
+            }
+            HostRequest::Interrupt(_) => Some(TakesBack::Named),
+            _ => None,
+        };
+        if let Some(takes_back) = takes_back {
+            self.taking_back.insert(id.clone(), takes_back);
         }
         let line = ControlRequestToAgent::of(id.clone(), request).to_line();
         self.ask(now, id, line, timeout)
@@ -234,11 +248,11 @@ impl HostLink {
     pub fn minds(&self, start: &[u8]) -> bool {
         let Some(kind) = start.strip_prefix(br#"{"type":""#) else { return true };
         if kind.starts_with(b"stream_event\"") {
-            false
+            self.activity.awaits_speech()
         } else if kind.starts_with(b"assistant\"") {
-            self.reads_calls()
+            self.reads_calls() || self.activity.awaits_speech()
         } else if kind.starts_with(b"user\"") {
-            self.reads_calls() || self.activity.minds_replays()
+            self.reads_calls() || self.activity.awaits_echo()
         } else {
             true
         }
@@ -247,36 +261,46 @@ impl HostLink {
     /// Takes a line of the agent's stdout. What the machine does with it shows in its events; whether
     /// it belongs to the conversation too, and so to its consumer, is told at once.
     pub fn handle_line(&mut self, line: &Line) -> Route {
-        // Most lines are none of the machine's business, and are not read here at all.
+        // Most lines do not matter to the machine, and are not read here at all.
         match line.kind().as_deref() {
             Ok("control_request" | "control_response" | "control_cancel_request") => {
-                self.control(line)
+                return self.control(line);
             }
-            Ok("keep_alive") => Route::Dropped,
-            Ok("result" | "system" | "command_lifecycle" | "conversation_reset") => {
-                if let Decoded::Known(message) = line.to_host() {
-                    self.activity.saw(&message);
-                    self.ask_by_call(&message);
+            Ok("keep_alive") => return Route::Dropped,
+            Ok("stream_event") if !self.activity.awaits_speech() => {}
+            Ok("assistant") if !self.activity.awaits_speech() && !self.reads_calls() => {}
+            Ok("user") if !self.activity.awaits_echo() && !self.reads_calls() => {}
+            _ if line.is_blank() => {}
+            _ => {
+                let decoded = line.to_host();
+                let known = decoded.known();
+                let ended = self.activity.saw(Reading::of(&decoded, line), known, self.reads_calls());
+                if let Some(message) = known {
+                    self.ask_by_call(message);
+                } else if let Some(result) = ended {
+                    self.ask_by_call(&ToHost::Result(result));
                 }
-                Route::Conversation
             }
-            Ok("user") if self.activity.minds_replays() && !self.reads_calls() => {
-                if let Ok(head) = line.head()
-                    && let Some(uuid) = head.uuid
-                {
-                    self.activity.replayed(&uuid);
-                }
-                Route::Conversation
-            }
-            Ok("assistant" | "user") if self.reads_calls() => {
-                if let Decoded::Known(message) = line.to_host() {
-                    self.activity.saw(&message);
-                    self.ask_by_call(&message);
-                }
-                Route::Conversation
-            }
-            _ => Route::Conversation,
         }
+        Route::Conversation
+    }
+
+    /// Takes the beginning of a line that was longer than the cap. If the line ended something, it has
+    /// ended here, too.
+    pub fn handle_too_long(&mut self, too_long: &TooLong) -> Route {
+        let start = Salvage::of(too_long.start());
+        match start.kind().as_deref() {
+            Some("control_request" | "control_response" | "control_cancel_request") => {
+                self.salvage_control(&start, &too_long.to_string());
+            }
+            _ => {
+                let salvaged = Reading::salvage(too_long.start(), &too_long.to_string());
+                if let Some(result) = self.activity.saw(salvaged, None, false) {
+                    self.ask_by_call(&ToHost::Result(result));
+                }
+            }
+        }
+        Route::Conversation
     }
 
     /// Whether tool calls and their results are followed.
@@ -298,102 +322,6 @@ impl HostLink {
             if self.asked.withdrawn(&id) {
                 self.events.push_back(LinkEvent::Withdrawn { id });
             }
-        }
-    }
-
-    fn control(&mut self, line: &Line) -> Route {
-        match line.to_host() {
-            Decoded::Known(ToHost::ControlRequest(asks))
-            | Decoded::Unknown(ToHost::ControlRequest(asks)) => {
-                if let (Some(id), Some(request)) = (asks.request_id.value(), asks.request.value())
-                    && self.asked.asked(id)
-                {
-                    let request = Box::new(request.clone());
-                    self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
-                }
-                Route::Control
-            }
-            Decoded::Known(ToHost::ControlResponse(response)) => {
-                self.replied(&response);
-                Route::Control
-            }
-            Decoded::Known(ToHost::ControlCancelRequest(cancel)) => {
-                if let Some(id) = cancel.request_id.value()
-                    && self.asked.withdrawn(id)
-                {
-                    self.events.push_back(LinkEvent::Withdrawn { id: id.clone() });
-                }
-                Route::Control
-            }
-            // A request that cannot be read must not be left waiting.
-            Decoded::Malformed(fault) => {
-                if let Ok(head) = line.head()
-                    && head.kind == "control_request"
-                    && let Some(id) = head.request_id
-                {
-                    let id = RequestId::from(&*id);
-                    let error = format!("malformed control request: {fault}");
-                    self.transmit.push_back(ControlResponse::error(id, error).to_line());
-                }
-                Route::Conversation
-            }
-            _ => Route::Conversation,
-        }
-    }
-
-    fn replied(&mut self, response: &ControlResponse) {
-        let Some(id) = response.request_id() else { return };
-        // A second answer, an answer after a timeout, an echo of our own: nobody waits for it.
-        if self.pending.take(id).is_none() {
-            return;
-        }
-        let taking_back = self.taking_back.remove(id);
-        let outcome = match response.response.value() {
-            Some(Response::Success(success)) => {
-                let reply = success.read::<CancelAsyncMessageReply>().unwrap_or_default();
-                if let Some(uuid) = taking_back
-                    && reply.cancelled.is_true()
-                {
-                    self.activity.taken_back(&uuid);
-                }
-                // Questions of an earlier host that are still open come with the handshake.
-                let pending = [
-                    success.pending_permission_requests.items(),
-                    success.pending_user_dialog_requests.items(),
-                    success.pending_elicitation_requests.items(),
-                ];
-                for asks in pending.into_iter().flatten() {
-                    if let (Some(id), Some(request)) =
-                        (asks.request_id.value(), asks.request.value())
-                        && self.asked.asked(id)
-                    {
-                        let request = Box::new(request.clone());
-                        self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
-                    }
-                }
-                Ok(success.clone())
-            }
-            Some(Response::Error(failure)) => Err(Failure::Refused(failure.clone())),
-            _ => Err(Failure::Ended),
-        };
-        let outcome = outcome.map(Box::new);
-        self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });
-        self.send_held();
-    }
-
-    fn send_held(&mut self) {
-        while self.pending.may_send()
-            && let Some(line) = self.pending.next_held()
-        {
-            self.transmit.push_back(line);
-        }
-    }
-
-    fn fail(&mut self, id: &RequestId, failure: Failure) {
-        self.taking_back.remove(id);
-        if self.pending.take(id).is_some() {
-            let outcome = Err(failure);
-            self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });
         }
     }
 
@@ -444,12 +372,28 @@ impl HostLink {
             || (self.transmit.is_empty()
                 && self.pending.is_empty()
                 && self.asked.is_empty()
-                && self.activity.is_idle())
+                && self.activity.ledger.is_idle())
     }
 
     /// Whether no turn runs and no prompt waits. Work in the background may still go on.
     pub fn is_between_turns(&self) -> bool {
-        self.activity.is_between_turns()
+        self.activity.ledger.is_between_turns()
+    }
+
+    /// Whether a line came that could not be read and may have said that something has ended. What
+    /// keeps [`may_close`](Self::may_close) from being true may be over, then: do not wait for it
+    /// longer than the agent keeps talking.
+    ///
+    /// ```
+    /// use duologue_protocol::Line;
+    /// use duologue_protocol::host_link::HostLink;
+    ///
+    /// let mut link = HostLink::new();
+    /// link.handle_line(&Line::from(r#"{"type":"system","subtype":"task_notification"}"#));
+    /// assert!(link.is_unclear(), "a task has ended, but which?");
+    /// ```
+    pub fn is_unclear(&self) -> bool {
+        self.activity.ledger.is_unclear()
     }
 
     /// Whether a tool call has no result yet. Needs [`watch_tools`](Self::watch_tools).
@@ -459,7 +403,7 @@ impl HostLink {
 
     /// How many turns have ended.
     pub fn results(&self) -> u64 {
-        self.activity.results
+        self.activity.ledger.results()
     }
 
     /// What the last result says went wrong; `None` if it went well, or there is none.

@@ -65,6 +65,7 @@ pub mod visible;
 mod frame;
 mod id;
 mod json;
+mod ledger;
 mod line;
 mod text;
 mod to_agent;

@@ -39,17 +39,15 @@ mod finish;
 mod fold;
 mod messages;
 mod out;
-mod prompts;
-mod seen;
 mod streaming;
 mod system_lines;
-mod turns;
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::frame::TooLong;
 use crate::id::{SessionId, ToolUseId, Uuid};
+use crate::ledger::{Ledger, Reading, Salvaged, Seen};
 use crate::line::{Decoded, Direction, Line};
-use crate::lines::{ResultSubtype, TurnResult};
 use crate::message::ModelUsage;
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -58,8 +56,6 @@ use crate::wire::{Map, Wire};
 
 pub use body::*;
 pub use event::Event;
-
-pub(crate) use seen::Seen;
 
 use out::Out;
 
@@ -78,20 +74,18 @@ const EXCERPT: usize = 200;
 pub struct Transcript {
     events: VecDeque<Event>,
     /// Lines to the host that came already.
-    seen: seen::Seen,
+    seen: Seen,
     session: Option<SessionId>,
     run_started: bool,
     host_seen: bool,
     messages: messages::Messages,
-    turns: turns::Turns,
-    prompts: prompts::Prompts,
-    /// Prompts that were taken before their turn began.
-    taken: Vec<Uuid>,
+    /// Which turns and prompts are open.
+    ledger: Ledger,
     /// The prompt that was echoed last in this turn.
     echoed: Option<Text>,
     agents: agents::Agents,
     /// Tool calls whose results came already.
-    results: seen::Seen,
+    results: Seen,
     asks: asks::Asks,
     /// What the host has asked, by id.
     host_asks: HashMap<String, HostAsk>,
@@ -135,24 +129,52 @@ impl Transcript {
             // A result of a new kind ends its turn all the same.
             Decoded::Unknown(message @ ToHost::Result(_)) => self.message_to_host(message),
             Decoded::Unknown(message) => {
-                let uuid = line.head().ok().and_then(|head| head.uuid);
+                let Salvaged { uuid, reading } = Reading::of(decoded, line);
                 if uuid.is_none_or(|uuid| self.seen.note(&uuid)) {
                     let (kind, subtype) = (message.tag(), message.subtype());
                     self.unknown(Direction::ToHost, kind, subtype, message.to_json());
+                    self.salvaged(&reading);
                 }
             }
             Decoded::Malformed(fault) => {
-                self.malformed(Direction::ToHost, fault.to_string(), line);
-                // It ends its turn all the same: the next result must not be taken for its.
-                if line.kind().is_ok_and(|kind| kind == "result") && self.turns.current().is_some()
-                {
-                    let subtype = ResultSubtype::ErrorDuringExecution;
-                    let error = format!("the result is malformed: {fault}");
-                    let result = TurnResult::new().subtype(subtype).is_error(true);
-                    self.result(&result.errors([Text::from(error)]));
+                self.malformed(Direction::ToHost, fault.to_string(), line.raw());
+                let Salvaged { uuid, reading } = Reading::of(decoded, line);
+                if uuid.is_none_or(|uuid| self.seen.note(&uuid)) {
+                    self.salvaged(&reading);
                 }
             }
         }
+    }
+
+    /// A line to the host came that was longer than the cap. If it was the end of a turn, the turn ends.
+    ///
+    /// ```
+    /// use duologue_protocol::transcript::{Event, Transcript};
+    /// use duologue_protocol::{Direction, Frame, Line, LineDecoder};
+    ///
+    /// let mut transcript = Transcript::new();
+    /// let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hi"}]}}"#;
+    /// transcript.handle_line(Direction::ToHost, &Line::from(said));
+    /// let long = format!("{{\"type\":\"result\",\"result\":\"{}\"}}\n", "x".repeat(100));
+    /// let mut decoder = LineDecoder::new().max_line(50);
+    /// let Some(Frame::TooLong(too_long)) = decoder.next(&mut long.as_bytes()) else { panic!() };
+    /// transcript.handle_too_long(&too_long);
+    /// let events = std::iter::from_fn(|| transcript.poll_event());
+    /// assert!(events.into_iter().any(|event| matches!(event, Event::TurnFinished(_))));
+    /// ```
+    pub fn handle_too_long(&mut self, too_long: &TooLong) {
+        let reason = format!("{too_long}; raise max_line to read it");
+        self.malformed(Direction::ToHost, reason.clone(), too_long.start());
+        let Salvaged { uuid, reading } = Reading::salvage(too_long.start(), &reason);
+        if uuid.is_none_or(|uuid| self.seen.note(&uuid)) {
+            self.salvaged(&reading);
+        }
+    }
+
+    /// Whether no turn runs and no prompt waits, as far as this transcript has seen.
+    /// [`HostLink::is_between_turns`](crate::host_link::HostLink::is_between_turns) says the same.
+    pub fn is_between_turns(&self) -> bool {
+        self.ledger.is_between_turns()
     }
 
     /// A line to the agent came, which was read already.
@@ -169,14 +191,14 @@ impl Transcript {
                 );
             }
             Decoded::Malformed(fault) => {
-                self.malformed(Direction::ToAgent, fault.to_string(), line)
+                self.malformed(Direction::ToAgent, fault.to_string(), line.raw())
             }
         }
     }
 
     /// The stream has ended: whatever is open will not be finished.
     pub fn handle_end(&mut self) {
-        let unfinished: Vec<u64> = self.turns.open().collect();
+        let unfinished: Vec<u64> = self.ledger.turns.open().collect();
         let agents = self.messages.agents();
         for agent in agents.iter().map(Some).chain([None]) {
             let turn = self.turn_of(agent);
@@ -191,9 +213,9 @@ impl Transcript {
     /// [`handle_end`](Self::handle_end): turns are counted on, everything else begins anew.
     pub fn handle_restart(&mut self) {
         let events = std::mem::take(&mut self.events);
-        let turns = self.turns.restart();
+        let ledger = self.ledger.restart();
         let session = self.session.take();
-        *self = Self { events, turns, session, ..Self::default() };
+        *self = Self { events, ledger, session, ..Self::default() };
     }
 
     fn unknown(&mut self, way: Direction, kind: &str, subtype: Option<&str>, json: String) {
@@ -203,8 +225,10 @@ impl Transcript {
         self.out(None).emit(event);
     }
 
-    fn malformed(&mut self, way: Direction, reason: String, line: &Line) {
-        let excerpt: String = String::from_utf8_lossy(line.raw()).chars().take(EXCERPT).collect();
+    fn malformed(&mut self, way: Direction, reason: String, bytes: &[u8]) {
+        // A character has at most four bytes.
+        let start = bytes.get(..EXCERPT * 4).unwrap_or(bytes);
+        let excerpt: String = String::from_utf8_lossy(start).chars().take(EXCERPT).collect();
         let event = MalformedLine::new().reason(reason).direction(way.name()).excerpt(excerpt);
         self.out(None).emit(event);
     }
@@ -217,6 +241,6 @@ impl Transcript {
 
     /// The turn that this agent works in: the one it was started in, else the one that runs.
     fn turn_of(&self, agent: Option<&ToolUseId>) -> Option<u64> {
-        agent.and_then(|agent| self.agents.turn(agent)).or(self.turns.current())
+        agent.and_then(|agent| self.agents.turn(agent)).or(self.ledger.turns.current())
     }
 }

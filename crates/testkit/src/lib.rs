@@ -4,6 +4,7 @@
 pub mod fake;
 #[cfg(unix)]
 pub mod leak;
+pub mod mutate;
 mod reasons;
 mod recordings;
 

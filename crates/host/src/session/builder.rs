@@ -271,7 +271,8 @@ impl SessionBuilder {
         self
     }
 
-    /// How long work in the background may hold up [`Session::close`]: ten minutes by default.
+    /// How long [`Session::close`] waits for what still runs, waits, is asked or works in the background:
+    /// ten minutes by default, counted from its call. Then the agent is ended.
     #[must_use]
     pub const fn linger(mut self, most: Duration) -> Self {
         self.config.linger = most;
@@ -350,12 +351,19 @@ impl SessionBuilder {
 impl SessionBuilder {
     /// Starts the agent and shakes hands.
     ///
+    /// It takes at most ten seconds to ask for the version, unless [`cli_version`](Self::cli_version) says
+    /// it, plus [`handshake_within`](Self::handshake_within). Dropping the future, as
+    /// `tokio::time::timeout` does, kills what was started.
+    ///
     /// # Errors
     /// If there is no Claude Code, the options do not fit it, or it cannot be started.
     pub async fn start(mut self) -> Result<Session, Error> {
         let program = find::cli(self.config.program.as_deref())?;
         if self.version.is_none() {
-            self.version = find::version(&program, &self.config.leading).await;
+            let asked = find::version(&program, &self.config.leading);
+            // An agent that says nothing will not shake hands either.
+            let asked = tokio::time::timeout(self.config.handshake_timeout, asked).await;
+            self.version = asked.ok().flatten();
         }
         self.config.program = Some(program);
         self.begin(None).await

@@ -16,6 +16,7 @@ use crate::process::{ExitReport, Ladder};
 use crate::prompt::{IntoPrompt, PromptError, validate};
 
 use super::builder::SessionBuilder;
+use super::closing;
 use super::control::Control;
 use super::hub::Wants;
 use super::inner::{Inner, Live, Stop, lock};
@@ -285,65 +286,22 @@ impl Session {
         process.map(|process| process.stderr()).unwrap_or_default()
     }
 
-    /// Ends the conversation in peace: waits until nothing runs, waits or works in the background,
-    /// closes the agent's stdin, and sees to its end.
+    /// Ends the conversation in order: waits until nothing runs, waits, is asked or works in the
+    /// background, closes the agent's stdin, and makes sure that the agent ends.
     ///
-    /// Work in the background between turns is waited for
-    /// [ten minutes](SessionBuilder::linger); a turn as long as it takes.
+    /// It always returns, whatever the agent does: at most [`linger`](SessionBuilder::linger) (ten
+    /// minutes by default) plus the three steps of the [`ladder`](SessionBuilder::ladder) (2 + 5 + 2
+    /// seconds) plus one second after it was called. What has not ended by then is killed. To wait
+    /// longer for a turn, await its [outcome](Turn::outcome) first, or raise `linger`.
+    ///
+    /// It does not wait so long for an agent that takes nothing off its stdin for ten seconds, or that is
+    /// silent for five seconds after a line that could not be read: what seems open may have ended with
+    /// that line.
     ///
     /// # Errors
     /// If the agent had gone before.
     pub async fn close(self) -> Result<ExitReport, Error> {
-        let inner = Arc::clone(&self.inner);
-        let live = inner.live().await?;
-        inner.closing.store(true, Ordering::Relaxed);
-        let ladder = inner.config.ladder;
-        if let Some(process) = &live.process {
-            process.asked_to_go();
-        }
-        // An agent that reads nothing takes no farewell either.
-        let told = tokio::time::timeout(ladder.stdin_grace, live.link.close_when_idle()).await;
-        if told.is_ok() {
-            let mut stands = live.link.standing();
-            let mut quiet_since = None;
-            loop {
-                let standing = stands.borrow_and_update().clone();
-                if standing.idle || standing.ended {
-                    break;
-                }
-                let at_rest = standing.between_turns && !standing.asking;
-                let since =
-                    at_rest.then(|| *quiet_since.get_or_insert_with(tokio::time::Instant::now));
-                match since {
-                    None => {
-                        quiet_since = None;
-                        if stands.changed().await.is_err() {
-                            break;
-                        }
-                    }
-                    Some(since) => {
-                        let until = since + inner.config.linger;
-                        if tokio::time::timeout_at(until, stands.changed()).await.is_err() {
-                            let _ = live.link.close().await;
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-        let report = match &live.process {
-            Some(process) => process.end(ladder).await,
-            None => {
-                let mut ended = inner.ended.subscribe();
-                let end = ended.wait_for(|(number, _)| *number >= live.number);
-                if tokio::time::timeout(ladder.stdin_grace, end).await.is_err() {
-                    live.kill();
-                }
-                ExitReport::default()
-            }
-        };
-        inner.why_ended(live.number).await;
-        Ok(report)
+        closing::close(&self.inner).await
     }
 
     /// Ends the agent at once, and everything that it has started.

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use duologue_link::{Inbox, InboxError, Item, Taken};
-use duologue_protocol::transcript::{Event, MalformedLine, Outcome, Transcript};
+use duologue_protocol::transcript::{Event, Outcome, Transcript};
 use duologue_protocol::{Decoded, Direction, SessionId, ToHost, Uuid};
 
 use crate::error::Error;
@@ -257,9 +257,9 @@ impl Hub {
 
     fn failed(&mut self, error: InboxError) {
         if let InboxError::TooLong(too_long) = error {
-            let reason = format!("{too_long}; raise max_line to read it");
-            let event = MalformedLine::new().reason(reason).direction(Direction::ToHost.name());
-            return self.route(event.into(), 0);
+            // It may have been the end of a turn.
+            self.transcript.handle_too_long(&too_long);
+            return self.route_all(0);
         }
         let for_good = !matches!(error, InboxError::Read(_));
         let error = Error::from(error);

@@ -1,6 +1,7 @@
 //! A conversation with an agent.
 
 mod builder;
+mod closing;
 mod config;
 mod control;
 mod handle;

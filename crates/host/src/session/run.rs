@@ -25,6 +25,9 @@ use super::watchdog;
 /// How many messages of an MCP server may wait for the agent.
 const OUTBOX: usize = 64;
 
+/// How long the agent may take to acknowledge a message of an MCP server.
+const FORWARD: Duration = Duration::from_secs(60);
+
 /// How long the rest of stdout may take once the process has ended: who holds the pipe is no agent.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -196,7 +199,7 @@ async fn forward(live: Live, server: Text, mut messages: tokio::sync::mpsc::Rece
     while let Some(message) = messages.recv().await {
         let message = McpMessage::new().server_name(server.clone()).message(message);
         // A server whose message is refused has nothing to do about it.
-        let _ = live.link.request(message, None).await;
+        let _ = live.link.request(message, Some(FORWARD)).await;
     }
 }
 

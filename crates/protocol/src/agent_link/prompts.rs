@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::content::{Content, ContentBlock};
 use crate::lines::{Priority, Prompt};
 use crate::message::Origin;
-use crate::transcript::Seen;
+use crate::ledger::Seen;
 
 use super::event::TurnStart;
 

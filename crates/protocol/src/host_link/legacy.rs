@@ -11,7 +11,7 @@ use crate::permission::PermissionResult;
 use crate::system::System;
 use crate::to_host::ToHost;
 use crate::tool::AskUserQuestion;
-use crate::transcript::Seen;
+use crate::ledger::Seen;
 use crate::wire::Wire;
 
 use super::event::Answer;

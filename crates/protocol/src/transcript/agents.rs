@@ -9,7 +9,7 @@ use crate::tool::{Agent, ExitPlanMode};
 use crate::wire::Field;
 
 use super::body::{AgentFinished, AgentStarted, ToolCall};
-use super::seen::Seen;
+use crate::ledger::Seen;
 
 /// The tools that start sub-agents.
 const STARTERS: [&str; 2] = ["Agent", "Task"];

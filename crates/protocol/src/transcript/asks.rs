@@ -14,7 +14,7 @@ use crate::wire::{Field, Wire};
 use super::agents::PLAN;
 use super::body::*;
 use super::out::Out;
-use super::seen::Seen;
+use crate::ledger::Seen;
 
 /// The tool that asks the person.
 const QUESTION: &str = "AskUserQuestion";

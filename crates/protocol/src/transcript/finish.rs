@@ -4,8 +4,9 @@ use crate::control::AgentRequest;
 use crate::id::{ToolUseId, Uuid};
 use crate::json::Number;
 use crate::legacy::decode_result;
-use crate::lines::TurnResult;
-use crate::message::ModelUsage;
+use crate::ledger::{Ended, Reading, Step, named};
+use crate::lines::{ResultSubtype, TurnResult};
+use crate::message::{ModelUsage, Origin, OriginKind};
 use crate::text::Text;
 use crate::wire::{Field, Map};
 
@@ -14,98 +15,103 @@ use super::agents::{Finished, Started};
 use super::body::*;
 use super::out::Out;
 
-/// How many prompts of a turn are named when another is merged into it.
-const MOST_MERGED: usize = 32;
-
 impl Transcript {
-    pub(super) fn begin_turn(&mut self) {
+    pub(super) fn begin_turn(&mut self, introduced: bool) {
         self.echoed = None;
-        if self.turns.is_new() {
+        if self.ledger.turns.is_new() {
             self.leave_turn();
         }
-        let Some(turn) = self.turns.begin() else { return };
-        turn.prompts = std::mem::take(&mut self.taken);
-        let prompts = turn.prompts.clone();
-        let mut event = TurnStarted::new().prompts(prompts);
-        event.session_id = self.session.clone().into();
-        self.out(None).emit(event);
+        self.ledger.begin(introduced);
+        self.tell_steps();
     }
 
     /// Another turn begins while one has no result yet: nothing more comes of its messages.
     fn leave_turn(&mut self) {
-        let Some(number) = self.turns.current() else { return };
+        let Some(number) = self.ledger.turns.current() else { return };
         let main = self.messages.of(None);
         main.end_turn(&mut Out::new(&mut self.events, Some(number), None));
         let texts = main.last_text();
-        if let Some(turn) = self.turns.running() {
+        if let Some(turn) = self.ledger.turns.running() {
             turn.texts = Some(texts);
         }
     }
 
-    /// These prompts are taken: into the turn that runs, or into the next one.
-    pub(super) fn take_prompts<'u>(&mut self, uuids: impl Iterator<Item = &'u Uuid>) {
-        for uuid in uuids {
-            if let Some(prompt) = self.prompts.settle(uuid) {
-                self.tell_taken(prompt.uuid, None);
-            }
-        }
-    }
-
-    /// Where the wire does not tell which prompt a turn answers, it is the one that waited longest.
-    pub(super) fn take_prompt_by_order(&mut self) {
-        let silent = self.turns.running().is_some_and(|turn| turn.prompts.is_empty());
-        if silent && let Some(prompt) = self.prompts.settle_oldest() {
-            self.tell_taken(prompt.uuid, None);
-        }
-    }
-
-    /// Tells that a prompt was taken, and notes it in its turn.
-    pub(super) fn tell_taken(&mut self, uuid: Option<Uuid>, text: Option<Text>) {
-        let mut event = PromptAccepted::new();
-        event.uuid = uuid.clone().into();
-        event.text = text.into();
-        self.out(None).emit(event);
-        // A prompt without a name must still be seen to have been taken.
-        let name = uuid.clone().unwrap_or_else(|| Uuid::from(""));
-        let prompts = match self.turns.running() {
-            Some(turn) => &mut turn.prompts,
-            None => &mut self.taken,
-        };
-        prompts.push(name);
-        if prompts.len() > 1 {
-            let with = named(prompts.get(..MOST_MERGED).unwrap_or(prompts));
-            let mut event = PromptMerged::new().with(with);
-            event.uuid = uuid.into();
-            self.out(None).emit(event);
-        }
-    }
-
-    pub(super) fn result(&mut self, result: &TurnResult) {
-        if self.turns.current().is_none() {
-            self.begin_turn();
-        }
-        let named_by_result = result.user_message_uuid.value().into_iter();
-        let uuids: Vec<&Uuid> = named_by_result.chain(result.user_message_uuids.items()).collect();
-        if uuids.is_empty() && result.origin.value().is_none() {
-            self.take_prompt_by_order();
-        }
-        let current = self.turns.current();
-        let running_texts = self.messages.of(None).texts();
-        let Some(mut turn) = self.turns.end(result, &running_texts) else { return };
-        // Prompts that were folded into the turn and never told of.
-        for uuid in uuids {
-            if let Some(prompt) = self.prompts.settle(uuid) {
-                let mut out = Out::new(&mut self.events, Some(turn.number), None);
-                let mut event = PromptAccepted::new();
-                event.uuid = prompt.uuid.clone().into();
-                out.emit(event);
-                turn.prompts.extend(prompt.uuid);
-                if turn.prompts.len() > 1 {
-                    let with = named(turn.prompts.get(..MOST_MERGED).unwrap_or(&turn.prompts));
-                    out.emit(PromptMerged::new().uuid(uuid.clone()).with(with));
+    /// Reports what has changed in the ledger.
+    pub(super) fn tell_steps(&mut self) {
+        for step in self.ledger.take_steps() {
+            match step {
+                Step::Began { turn, prompts } => {
+                    let mut event = TurnStarted::new().prompts(prompts);
+                    event.session_id = self.session.clone().into();
+                    Out::new(&mut self.events, Some(turn), None).emit(event);
+                }
+                Step::Queued { turn, uuid } => {
+                    let event = PromptQueued::new().uuid(uuid);
+                    Out::new(&mut self.events, turn, None).emit(event);
+                }
+                Step::Accepted { turn, uuid, text } => {
+                    let mut event = PromptAccepted::new();
+                    (event.uuid, event.text) = (uuid.into(), text.into());
+                    Out::new(&mut self.events, turn, None).emit(event);
+                }
+                Step::Merged { turn, uuid, with } => {
+                    let mut event = PromptMerged::new().with(with);
+                    event.uuid = uuid.into();
+                    Out::new(&mut self.events, turn, None).emit(event);
+                }
+                Step::Cancelled { turn, uuid, state } => {
+                    let event = PromptCancelled::new().uuid(uuid).state(state);
+                    Out::new(&mut self.events, turn, None).emit(event);
                 }
             }
         }
+    }
+
+    /// Follows a line that could not be decoded.
+    pub(super) fn salvaged(&mut self, reading: &Reading) {
+        match reading {
+            Reading::Ended { result, readable } => {
+                // A stray one ends nothing.
+                if self.ledger.has_open_turn() {
+                    self.finish_turn(result, *readable);
+                }
+            }
+            Reading::Began { prompts } => {
+                self.begin_turn(true);
+                self.ledger.take(prompts.iter());
+            }
+            Reading::Idle => self.idle(),
+            other => self.ledger.follow(other),
+        }
+        self.tell_steps();
+    }
+
+    /// Nothing more happens without input: a turn that is still open has lost its result.
+    pub(super) fn idle(&mut self) {
+        while self.ledger.turns.any_begun() {
+            let error = "the agent is idle, and the turn has no result";
+            let result = TurnResult::new()
+                .subtype(ResultSubtype::ErrorDuringExecution)
+                .is_error(true)
+                .errors([Text::from(error)])
+                .origin(Origin::new().kind(OriginKind::Unclassified));
+            self.finish_turn(&result, false);
+        }
+        self.ledger.follow(&Reading::Idle);
+    }
+
+    pub(super) fn result(&mut self, result: &TurnResult) {
+        self.finish_turn(result, true);
+    }
+
+    fn finish_turn(&mut self, result: &TurnResult, readable: bool) {
+        if self.ledger.turns.current().is_none() {
+            self.echoed = None;
+        }
+        let running_texts = self.messages.of(None).texts();
+        let ended = self.ledger.result(result, &running_texts, readable);
+        self.tell_steps();
+        let Some(Ended { mut turn, was_running }) = ended else { return };
         // What sub-agents showed last is complete, too.
         for agent in self.messages.agents() {
             let turn = self.agents.turn(&agent).or(Some(turn.number));
@@ -115,7 +121,7 @@ impl Transcript {
         let mut out = Out::new(&mut self.events, Some(turn.number), None);
         let main = self.messages.of(None);
         // A result that was held back says nothing about the turn that runs now.
-        let texts = if current == Some(turn.number) {
+        let texts = if was_running {
             main.end_turn(&mut out);
             self.agents.end_turn();
             if !self.host_seen {
@@ -156,7 +162,7 @@ impl Transcript {
             let costs = models.iter().filter_map(|(_, usage)| usage.cost_usd.as_f64());
             costs.fold(0.0, |sum, cost| sum + cost)
         });
-        let cost = self.turns.cost(result.total_cost_usd.value().copied(), since);
+        let cost = self.ledger.turns.cost(result.total_cost_usd.value().copied(), since);
         event.cost_usd = Field::from(cost.map(Number::from)).or_null();
         event.total_cost_usd = result.total_cost_usd.or_null();
         event.usage = result.usage.clone().or_null();
@@ -190,12 +196,12 @@ impl Transcript {
     }
 
     pub(super) fn agent_started(&mut self, started: Started) {
-        let turn = started.turn.or(self.turns.current());
+        let turn = started.turn.or(self.ledger.turns.current());
         Out::new(&mut self.events, turn, started.parent.as_ref()).emit(started.event);
     }
 
     pub(super) fn agent_finished(&mut self, finished: Finished) {
-        let turn = finished.turn.or(self.turns.current());
+        let turn = finished.turn.or(self.ledger.turns.current());
         if let Some(agent) = finished.event.tool_use_id.value() {
             let mut out = Out::new(&mut self.events, turn, Some(agent));
             self.messages.of(Some(agent)).end(&mut out);
@@ -214,11 +220,6 @@ impl Transcript {
             _ => None,
         }
     }
-}
-
-/// The prompts that have names.
-fn named(prompts: &[Uuid]) -> Vec<Uuid> {
-    prompts.iter().filter(|uuid| !uuid.as_str().is_empty()).cloned().collect()
 }
 
 /// What a model has used since then. A smaller number is a new beginning.

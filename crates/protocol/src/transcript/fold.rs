@@ -4,8 +4,9 @@ use crate::content::{ContentBlock, ToolResultBlock};
 use crate::control::{
     AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
 };
-use crate::id::{RequestId, ToolUseId, Uuid};
-use crate::lines::{Assistant, CommandLifecycle, CommandState, Prompt, StreamLine, User};
+use crate::id::{RequestId, ToolUseId};
+use crate::ledger::{INTERRUPTED, LOCAL_COMMAND};
+use crate::lines::{Assistant, CommandLifecycle, Prompt, StreamLine, User};
 use crate::text::Text;
 use crate::to_agent::ToAgent;
 use crate::to_host::ToHost;
@@ -16,12 +17,6 @@ use super::body::*;
 use super::event::Event;
 use super::out::Out;
 use super::{HostAsk, Transcript};
-
-/// The markers of an interrupt.
-const INTERRUPTED: [&str; 2] =
-    ["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
-/// How the output of a local command begins.
-const LOCAL_COMMAND: &str = "<local-command-std";
 
 impl Transcript {
     pub(super) fn message_to_host(&mut self, message: &ToHost) {
@@ -65,7 +60,7 @@ impl Transcript {
             }
             ToHost::CommandLifecycle(line) => self.command_lifecycle(line),
             ToHost::ConversationReset(line) => {
-                self.turns.reset_cost();
+                self.ledger.turns.reset_cost();
                 self.model_usage = crate::wire::Map::new();
                 let mut event = ConversationWasReset::new();
                 event.trigger = line.trigger.as_str().map(Text::from).into();
@@ -120,7 +115,7 @@ impl Transcript {
                     return;
                 };
                 if matches!(request, HostRequest::Interrupt(_)) {
-                    self.turns.interrupt_asked();
+                    self.ledger.turns.interrupt_asked();
                 }
                 let prompt = match request {
                     HostRequest::CancelAsyncMessage(cancel) => cancel.message_uuid.value().cloned(),
@@ -162,15 +157,14 @@ impl Transcript {
     fn enter(&mut self, agent: Option<&ToolUseId>, name: Option<&Text>) {
         match agent {
             None => {
-                if self.turns.current().is_none() {
-                    self.begin_turn();
-                }
-                if let Some(turn) = self.turns.running() {
-                    turn.active = true;
+                // Without a prompt, a turn is introduced. A line that comes late does not begin one.
+                let may_begin = !self.host_seen || self.ledger.awaits_turn();
+                if self.ledger.turns.current().is_none() && may_begin {
+                    self.begin_turn(false);
                 }
             }
             Some(agent) => {
-                let turn = self.turns.current();
+                let turn = self.ledger.turns.current();
                 if let Some(started) = self.agents.seen(agent, name, turn) {
                     self.agent_started(started);
                 }
@@ -182,7 +176,8 @@ impl Transcript {
         let agent = line.parent_tool_use_id.value();
         self.enter(agent, None);
         if agent.is_none() {
-            self.take_prompt_by_order();
+            self.ledger.spoke();
+            self.tell_steps();
         }
         let turn = self.turn_of(agent);
         let mut out = Out::new(&mut self.events, turn, agent);
@@ -198,8 +193,9 @@ impl Transcript {
         self.enter(agent, line.subagent_type.value());
         if agent.is_none() {
             let named = line.user_message_uuid.value().into_iter();
-            self.take_prompts(named.chain(line.user_message_uuids.items()));
-            self.take_prompt_by_order();
+            self.ledger.take(named.chain(line.user_message_uuids.items()));
+            self.ledger.spoke();
+            self.tell_steps();
         }
         let turn = self.turn_of(agent);
         let before = self.events.len();
@@ -222,7 +218,7 @@ impl Transcript {
         if let Some(agent) = agent
             && self.agents.is_finished(agent)
         {
-            let turn = self.turns.current();
+            let turn = self.ledger.turns.current();
             self.messages.of(Some(agent)).end(&mut Out::new(&mut self.events, turn, Some(agent)));
         }
     }
@@ -300,7 +296,7 @@ impl Transcript {
         let agent = line.parent_tool_use_id.value();
         if INTERRUPTED.contains(&text.as_str()) && !line.is_replay.is_true() {
             if agent.is_none() {
-                self.turns.interrupt_marked();
+                self.ledger.turns.interrupt_marked();
             }
             return self.out(agent).emit(InterruptMarked::new().text(text));
         }
@@ -319,36 +315,19 @@ impl Transcript {
 
     /// A prompt is shown again, or for the first time if only stdout is seen.
     fn echo(&mut self, line: &User, text: Text) {
-        if let Some(uuid) = line.uuid.value()
-            && (self.prompts.is_settled(uuid) || line.is_replay.is_true())
-            && !self.host_seen_without(uuid)
-        {
-            return self.take_prompts(std::iter::once(uuid));
-        }
-        let settled = self.prompts.settle_text(&text);
-        if !settled.is_empty() {
-            for prompt in settled {
-                self.tell_taken(prompt.uuid, None);
-            }
+        if self.ledger.echo(line, &text, self.host_seen) {
+            self.tell_steps();
         } else if self.host_seen && !line.is_replay.is_true() {
             self.out(None).emit(ContextInjected::new().text(text));
         } else if !self.host_seen && self.echoed.as_ref() != Some(&text) {
             self.echoed = Some(text.clone());
-            self.tell_taken(line.uuid.value().cloned(), Some(text));
+            self.ledger.taken(line.uuid.value().cloned(), Some(text));
+            self.tell_steps();
         }
-    }
-
-    /// Whether the host's prompts are seen, and none of them has this name.
-    fn host_seen_without(&self, uuid: &Uuid) -> bool {
-        self.host_seen && !self.prompts.is_known(uuid)
     }
 
     fn prompt(&mut self, prompt: &Prompt) {
-        let content = prompt.message.value().and_then(|message| message.content.value());
-        let text = content.map(|content| Text::from(content.text()));
-        if !self.prompts.sent(prompt.uuid.value(), text.clone()) {
-            return;
-        }
+        let Some(text) = self.ledger.prompt(prompt) else { return };
         let mut event = PromptQueued::new();
         event.uuid = prompt.uuid.clone();
         event.text = text.into();
@@ -356,26 +335,9 @@ impl Transcript {
     }
 
     fn command_lifecycle(&mut self, line: &CommandLifecycle) {
-        let Some(uuid) = line.command_uuid.value() else { return };
-        match line.state.value() {
-            Some(CommandState::Queued) => {
-                if self.prompts.sent(Some(uuid), None) {
-                    self.out(None).emit(PromptQueued::new().uuid(uuid.clone()));
-                }
-                self.prompts.told(uuid);
-            }
-            Some(CommandState::Started | CommandState::Completed) => {
-                self.take_prompts(std::iter::once(uuid));
-            }
-            Some(state) => self.prompt_cancelled(uuid, state.as_str()),
-            None => {}
-        }
-    }
-
-    fn prompt_cancelled(&mut self, uuid: &Uuid, state: &str) {
-        if self.prompts.settle(uuid).is_some() {
-            let event = PromptCancelled::new().uuid(uuid.clone()).state(state);
-            self.out(None).emit(event);
+        if let (Some(uuid), Some(state)) = (line.command_uuid.value(), line.state.value()) {
+            self.ledger.command(uuid, state);
+            self.tell_steps();
         }
     }
 
@@ -394,14 +356,15 @@ impl Transcript {
             Some(Response::Success(success)) => {
                 let cancelled = success.read::<CancelAsyncMessageReply>().unwrap_or_default();
                 if let Some(prompt) = ask.prompt.filter(|_| cancelled.cancelled.is_true()) {
-                    self.prompt_cancelled(&prompt, "cancelled");
+                    self.ledger.cancel(&prompt, "cancelled");
                 }
                 if ask.subtype == "interrupt" {
                     let reply = success.read::<InterruptReply>().unwrap_or_default();
                     for prompt in reply.cancelled.items() {
-                        self.prompt_cancelled(prompt, "cancelled");
+                        self.ledger.cancel(prompt, "cancelled");
                     }
                 }
+                self.tell_steps();
             }
             _ => {}
         }

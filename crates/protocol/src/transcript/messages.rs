@@ -17,7 +17,7 @@ use crate::wire::Field;
 use super::block::{Known, Opening};
 use super::body::AgentUsage;
 use super::out::{MessageRef, Out};
-use super::seen::Seen;
+use crate::ledger::Seen;
 use super::streaming::Streaming;
 
 /// How many messages of one agent are remembered. Their lines hardly interleave.

@@ -1,6 +1,6 @@
 //! System lines: what each means for the conversation.
 
-use crate::system::{Init, Status, System};
+use crate::system::{Init, SessionState, Status, System};
 use crate::text::Text;
 use crate::wire::Field;
 
@@ -65,6 +65,9 @@ impl Transcript {
                 let mut event = StatusChanged::new();
                 event.status = line.state.as_str().map(Text::from).into();
                 self.out(None).emit(event);
+                if line.state.value() == Some(&SessionState::Idle) {
+                    self.idle();
+                }
             }
             System::Informational(line) => {
                 let mut event = Notice::new().kind("informational");
@@ -110,8 +113,9 @@ impl Transcript {
             event.version = init.claude_code_version.clone();
             self.out(None).emit(event);
         }
-        self.begin_turn();
-        self.take_prompts(init.user_message_uuids.items().iter());
+        self.begin_turn(true);
+        self.ledger.take(init.user_message_uuids.items().iter());
+        self.tell_steps();
     }
 
     fn status(&mut self, status: &Status) {
@@ -143,7 +147,7 @@ impl Transcript {
     fn task(&mut self, system: &System) {
         match system {
             System::TaskStarted(line) => {
-                let turn = self.turns.current();
+                let turn = self.ledger.turns.current();
                 let is_agent = line.task_type.as_str() == Some("local_agent");
                 if let Some(started) = self.agents.task_started(line, turn) {
                     self.agent_started(started);
@@ -167,7 +171,7 @@ impl Transcript {
                 let mut event = AgentProgress::new().tool_use_id(id.clone());
                 event.description = line.description.clone();
                 event.usage = line.usage.clone();
-                let turn = self.agents.turn(id).or(self.turns.current());
+                let turn = self.agents.turn(id).or(self.ledger.turns.current());
                 Out::new(&mut self.events, turn, parent.as_ref()).emit(event);
             }
             System::TaskUpdated(line) => {

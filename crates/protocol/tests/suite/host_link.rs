@@ -270,8 +270,18 @@ fn background_agents_keep_stdin_open_and_idle_closes_the_case() {
     ));
     assert!(link.may_close());
 
-    link.prompt(&Prompt::text("swallowed").uuid("u1"));
+    // The agent ignores a second prompt of the same name: nothing waits.
+    link.prompt(&Prompt::text("ignored").uuid("u1"));
     sent(&mut link);
+    assert!(link.may_close());
+
+    // The result of this turn is lost.
+    link.prompt(&Prompt::text("hi").uuid("u2"));
+    sent(&mut link);
+    link.handle_line(&init());
+    link.handle_line(&line(
+        &json!({ "type": "command_lifecycle", "command_uuid": "u2", "state": "started" }),
+    ));
     assert!(!link.may_close());
     link.handle_line(&line(
         &json!({ "type": "system", "subtype": "session_state_changed", "state": "idle" }),

@@ -11,6 +11,7 @@ mod hostile;
 mod launch;
 mod launch_refusals;
 mod launch_tokens;
+mod ledger;
 mod lines;
 mod presentations;
 mod properties;

@@ -8,27 +8,36 @@ use crate::lines::{TerminalReason, TurnResult};
 use crate::message::OriginKind;
 use crate::text::Text;
 
-use super::body::Outcome;
+use crate::transcript::Outcome;
+
+/// How many turns may be open. An agent that begins more is not followed any further.
+const MOST_OPEN: usize = 1024;
 
 /// A turn that has begun and has no result yet.
 #[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) number: u64,
+pub(crate) struct Turn {
+    pub(crate) number: u64,
     /// The prompts that it answers, as far as the wire has told.
-    pub(super) prompts: Vec<Uuid>,
-    /// Something of it has been seen besides its beginning.
-    pub(super) active: bool,
+    pub(crate) prompts: Vec<Uuid>,
+    /// Those of them that are over. Then a result should have come.
+    over: Vec<Uuid>,
+    /// The agent has introduced it.
+    introduced: bool,
+    /// The host has asked for it, or could expect it: the agent had work before.
+    expected: bool,
+    /// The main agent has said something in it.
+    pub(super) spoken: bool,
     /// The host has asked for an interrupt while it ran.
     interrupt_asked: bool,
     /// The marker of an interrupt stands in it.
     interrupt_marked: bool,
     /// The texts of its last message, if another turn has begun since.
-    pub(super) texts: Option<Vec<Text>>,
+    pub(crate) texts: Option<Vec<Text>>,
 }
 
 /// The turns that are open, in order of their start, and the money so far.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     open: VecDeque<Turn>,
     started: u64,
     /// The running total, once a result has told it.
@@ -37,33 +46,59 @@ pub(super) struct Turns {
 
 impl Turns {
     /// The number of the turn that runs.
-    pub(super) fn current(&self) -> Option<u64> {
+    pub(crate) fn current(&self) -> Option<u64> {
         self.open.back().map(|turn| turn.number)
     }
 
-    pub(super) fn running(&mut self) -> Option<&mut Turn> {
+    pub(crate) fn running(&mut self) -> Option<&mut Turn> {
         self.open.back_mut()
     }
 
-    pub(super) fn open(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn open(&self) -> impl Iterator<Item = u64> {
         self.open.iter().map(|turn| turn.number)
     }
 
-    /// Whether a turn that begins now is a new one: the one that runs has shown something.
-    pub(super) fn is_new(&self) -> bool {
-        self.open.back().is_none_or(|turn| turn.active)
+    /// Whether a turn that is introduced now is a new one: the one that runs was introduced, and has said
+    /// something since.
+    pub(crate) fn is_new(&self) -> bool {
+        self.open.back().is_none_or(|turn| turn.introduced && turn.spoken)
     }
 
-    /// A turn begins, unless the one that runs has shown nothing yet.
-    pub(super) fn begin(&mut self) -> Option<&mut Turn> {
+    /// Whether a turn runs that was introduced and has not said anything.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.open.back().is_some_and(|turn| !turn.spoken)
+    }
+
+    /// Whether a turn is open that the host must wait for.
+    pub(crate) fn any_expected(&self) -> bool {
+        self.open.iter().any(|turn| turn.expected)
+    }
+
+    /// Whether a turn is open in which something has happened.
+    pub(crate) fn any_begun(&self) -> bool {
+        self.open.iter().any(|turn| turn.spoken || !turn.prompts.is_empty())
+    }
+
+    /// A turn begins, unless it is the one that runs.
+    pub(crate) fn begin(&mut self, introduced: bool, expected: bool) -> Option<&mut Turn> {
         if !self.is_new() {
+            if let Some(turn) = self.open.back_mut() {
+                turn.introduced |= introduced;
+                turn.expected |= expected;
+            }
             return None;
+        }
+        if self.open.len() == MOST_OPEN {
+            self.open.pop_front();
         }
         self.started += 1;
         self.open.push_back(Turn {
             number: self.started,
             prompts: Vec::new(),
-            active: false,
+            over: Vec::new(),
+            introduced,
+            expected,
+            spoken: false,
             interrupt_asked: false,
             interrupt_marked: false,
             texts: None,
@@ -71,13 +106,29 @@ impl Turns {
         self.open.back_mut()
     }
 
-    pub(super) fn interrupt_asked(&mut self) {
+    /// A prompt is over. True if nothing is left to answer in its turn, which has no result.
+    pub(crate) fn prompt_ended(&mut self, uuid: &Uuid) -> bool {
+        let Some(turn) = self.open.iter_mut().find(|turn| turn.prompts.contains(uuid)) else {
+            return false;
+        };
+        if !turn.over.contains(uuid) {
+            turn.over.push(uuid.clone());
+        }
+        turn.prompts.iter().all(|prompt| turn.over.contains(prompt))
+    }
+
+    /// Nothing is open.
+    pub(crate) fn clear(&mut self) {
+        self.open.clear();
+    }
+
+    pub(crate) fn interrupt_asked(&mut self) {
         for turn in &mut self.open {
             turn.interrupt_asked = true;
         }
     }
 
-    pub(super) fn interrupt_marked(&mut self) {
+    pub(crate) fn interrupt_marked(&mut self) {
         if let Some(turn) = self.open.back_mut() {
             turn.interrupt_marked = true;
         }
@@ -86,7 +137,7 @@ impl Turns {
     /// Takes out the turn that this result ends: the one that answers its prompts; else, for work
     /// that nobody asked for, one without prompts; else the one that ended with its text; else the
     /// oldest. `texts` are those of the turn that runs.
-    pub(super) fn end(&mut self, result: &TurnResult, texts: &[Text]) -> Option<Turn> {
+    pub(crate) fn end(&mut self, result: &TurnResult, texts: &[Text]) -> Option<Turn> {
         let names = |turn: &Turn| turn.prompts.iter().any(|uuid| answers(result, uuid));
         let unsolicited = result
             .origin
@@ -98,8 +149,8 @@ impl Turns {
             .iter()
             .position(names)
             .or_else(|| {
-                let nobody_asked = |turn: &Turn| turn.prompts.is_empty();
-                unsolicited.then(|| self.open.iter().rposition(nobody_asked)).flatten()
+                let unasked = |turn: &Turn| turn.prompts.is_empty();
+                unsolicited.then(|| self.open.iter().rposition(unasked)).flatten()
             })
             .or_else(|| {
                 let said = result.result.as_str().filter(|said| !said.is_empty())?;
@@ -115,7 +166,7 @@ impl Turns {
     /// What this turn cost: the difference of the running total. A smaller total is a new beginning.
     /// The first total may hold what an earlier process has spent: there, what the result says was
     /// spent `since` the last one is right, if it says so.
-    pub(super) fn cost(&mut self, total: Option<Number>, since: Option<f64>) -> Option<f64> {
+    pub(crate) fn cost(&mut self, total: Option<Number>, since: Option<f64>) -> Option<f64> {
         let total = total?.as_f64();
         let cost = match (self.total_cost, since) {
             (None, Some(since)) => since,
@@ -128,12 +179,12 @@ impl Turns {
     }
 
     /// Another process goes on: its turns are counted on, its bill is its own.
-    pub(super) fn restart(&mut self) -> Self {
+    pub(crate) fn restart(&mut self) -> Self {
         Self { started: self.started, ..Self::default() }
     }
 
     /// The conversation starts anew, and so does the bill.
-    pub(super) fn reset_cost(&mut self) {
+    pub(crate) fn reset_cost(&mut self) {
         self.total_cost = Some(0.0);
     }
 }
@@ -156,7 +207,7 @@ fn answers(result: &TurnResult, uuid: &Uuid) -> bool {
 }
 
 impl Turn {
-    pub(super) fn outcome(&self, result: &TurnResult) -> Outcome {
+    pub(crate) fn outcome(&self, result: &TurnResult) -> Outcome {
         let aborted = matches!(
             result.terminal_reason.value(),
             Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools)

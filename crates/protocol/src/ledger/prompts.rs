@@ -12,26 +12,26 @@ const MOST_WAITING: usize = 4096;
 
 /// The prompts that wait to be taken.
 #[derive(Debug, Default)]
-pub(super) struct Prompts {
+pub(crate) struct Prompts {
     waiting: VecDeque<Prompt>,
-    /// Prompts that were told of.
+    /// Prompts that were sent or listed.
     known: Seen,
     /// Prompts that were taken or taken back.
     settled: Seen,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Prompt {
-    pub(super) uuid: Option<Uuid>,
-    pub(super) text: Option<Text>,
-    /// The agent has said that it waits: so it will say when it is taken.
-    told: bool,
+pub(crate) struct Prompt {
+    pub(crate) uuid: Option<Uuid>,
+    pub(crate) text: Option<Text>,
+    /// The agent has listed it as waiting: so it will say when it is taken.
+    listed: bool,
 }
 
 impl Prompts {
     /// The host has sent a prompt, or the agent tells of one. False if it was known before: the agent
     /// swallows a second prompt of the same name.
-    pub(super) fn sent(&mut self, uuid: Option<&Uuid>, text: Option<Text>) -> bool {
+    pub(crate) fn sent(&mut self, uuid: Option<&Uuid>, text: Option<Text>) -> bool {
         if let Some(uuid) = uuid
             && !self.known.note(uuid.as_str())
         {
@@ -40,32 +40,33 @@ impl Prompts {
         if self.waiting.len() == MOST_WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Prompt { uuid: uuid.cloned(), text, told: false });
+        self.waiting.push_back(Prompt { uuid: uuid.cloned(), text, listed: false });
         true
     }
 
     /// The prompt of that name is settled now. `None` if it was before.
-    pub(super) fn settle(&mut self, uuid: &Uuid) -> Option<Prompt> {
+    pub(crate) fn settle(&mut self, uuid: &Uuid) -> Option<Prompt> {
         if !self.settled.note(uuid.as_str()) {
             return None;
         }
         self.known.note(uuid.as_str());
         let at = self.waiting.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid));
         let found = at.and_then(|at| self.waiting.remove(at));
-        Some(found.unwrap_or_else(|| Prompt { uuid: Some(uuid.clone()), text: None, told: false }))
+        Some(found.unwrap_or_else(|| Prompt { uuid: Some(uuid.clone()), text: None, listed: false }))
     }
 
     /// The agent says that this prompt waits.
-    pub(super) fn told(&mut self, uuid: &Uuid) {
+    pub(crate) fn listed(&mut self, uuid: &Uuid) {
         let waits = |prompt: &&mut Prompt| prompt.uuid.as_ref() == Some(uuid);
         if let Some(prompt) = self.waiting.iter_mut().find(waits) {
-            prompt.told = true;
+            prompt.listed = true;
         }
     }
 
-    /// The prompt that has waited longest is settled now, of those of which the agent tells nothing.
-    pub(super) fn settle_oldest(&mut self) -> Option<Prompt> {
-        let at = self.waiting.iter().position(|prompt| !prompt.told)?;
+    /// The prompt that has waited longest is settled now. Those that the agent has listed only count if
+    /// `listed_too`.
+    pub(crate) fn settle_oldest(&mut self, listed_too: bool) -> Option<Prompt> {
+        let at = self.waiting.iter().position(|prompt| listed_too || !prompt.listed)?;
         let prompt = self.waiting.remove(at)?;
         if let Some(uuid) = &prompt.uuid {
             self.settled.note(uuid.as_str());
@@ -74,7 +75,7 @@ impl Prompts {
     }
 
     /// The prompts whose texts, joined by newlines, are this text, are settled now.
-    pub(super) fn settle_text(&mut self, text: &str) -> Vec<Prompt> {
+    pub(crate) fn settle_text(&mut self, text: &str) -> Vec<Prompt> {
         let start = self.waiting.iter().position(|prompt| {
             prompt.text.as_ref().is_some_and(|known| text.starts_with(known.as_str()))
         });
@@ -101,13 +102,18 @@ impl Prompts {
         settled
     }
 
-    /// Whether a prompt of that name was told of.
-    pub(super) fn is_known(&self, uuid: &Uuid) -> bool {
+    /// Whether a prompt waits to be taken.
+    pub(crate) fn any_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether a prompt of that name is known.
+    pub(crate) fn is_known(&self, uuid: &Uuid) -> bool {
         self.known.contains(uuid.as_str())
     }
 
     /// Whether the prompt of that name was taken or taken back.
-    pub(super) fn is_settled(&self, uuid: &Uuid) -> bool {
+    pub(crate) fn is_settled(&self, uuid: &Uuid) -> bool {
         self.settled.contains(uuid.as_str())
     }
 }

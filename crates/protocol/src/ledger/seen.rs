@@ -35,13 +35,13 @@ impl Seen {
     }
 
     /// The same uuid would be new again.
-    pub(super) fn forget(&mut self, uuid: &str) {
+    pub(crate) fn forget(&mut self, uuid: &str) {
         let key = key(uuid);
         self.latest.remove(&key);
         self.earlier.remove(&key);
     }
 
-    pub(super) fn contains(&self, uuid: &str) -> bool {
+    pub(crate) fn contains(&self, uuid: &str) -> bool {
         let key = key(uuid);
         self.latest.contains(&key) || self.earlier.contains(&key)
     }
@@ -97,7 +97,7 @@ fn eight_digits(digits: [u8; 8]) -> Option<u32> {
 
 /// A quick hash for keys that are nearly random already.
 #[derive(Debug, Default)]
-pub(super) struct Folded(u64);
+pub(crate) struct Folded(u64);
 
 impl Hasher for Folded {
     fn finish(&self) -> u64 {
