@@ -25,6 +25,7 @@ use super::terminal::{Bottom, Terminal};
 use leave::dismissed;
 use waits::{failed, outcome, withdrawn};
 
+use crate::errors;
 use crate::print;
 use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
@@ -514,7 +515,7 @@ fn complaint(error: Error) -> anyhow::Result<Shown> {
     if error.is_fatal() {
         return Err(error.into());
     }
-    Ok(shown!("✗ {}", block(Foreign::of(&error))).red())
+    Ok(shown!("✗ {}", block(errors::spelled(&error))).red())
 }
 
 fn millis(span: Duration) -> u64 {

@@ -31,7 +31,7 @@ enum Kind {
 
 impl Answer {
     pub(super) fn new(args: &Run) -> Self {
-        let kind = match args.output {
+        let kind = match args.output() {
             Output::Text if args.schema.is_some() => Kind::Value,
             Output::Text => Kind::Text,
             Output::Json => Kind::Result,
