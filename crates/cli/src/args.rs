@@ -81,7 +81,8 @@ pub(crate) enum Command {
 /// is asked anything: what needs permission is denied, unless --allowed-tools, --permission-mode or
 /// --yes say otherwise.
 ///
-/// Ctrl-C interrupts the turn and lets it settle; once more ends everything at once.
+/// Ctrl-C interrupts the turn, stops printing its text and waits for its end; once more ends everything
+/// at once.
 ///
 /// Exit codes:
 ///   0    the turn succeeded, or whoever read stdout had enough
@@ -327,8 +328,9 @@ pub(crate) struct Inspect {
 
 /// Talk to an agent in the terminal.
 ///
-/// What it may do is asked with menus: once, from now on, or no, with a reason. Ctrl-C interrupts a
-/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt,
+/// What it may do is asked with menus: once, from now on, or no, with a reason. A menu shows the
+/// beginning of a long command; Ctrl-O shows the rest. Ctrl-C interrupts a turn and stops its output,
+/// a second one leaves, so does Ctrl-D. Tab completes /commands. Without a terminal, each line of stdin is a prompt,
 /// and what nobody can be asked for is refused.
 ///
 /// Exit codes: 0; 1 if the agent failed or, without a terminal, a turn did; 2 if the command line is

@@ -50,7 +50,7 @@ pub(crate) fn data() -> Data {
 
 /// Stderr, for what another program once wrote to it.
 pub(crate) fn their_stderr() -> Escaping<io::Stderr> {
-    Escaping { to: io::stderr(), escapes: io::stderr().is_terminal(), rest: Vec::new() }
+    Escaping { to: io::stderr(), escapes: err_is_terminal(), rest: Vec::new() }
 }
 
 /// A stream that gets bytes as they are or, if it is a terminal, with hidden characters as the `\u`
@@ -93,9 +93,13 @@ pub(crate) fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+pub(crate) fn err_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Whether a person is likely to see this.
 pub(crate) fn has_terminal() -> bool {
-    io::stdin().is_terminal() || out_is_terminal() || io::stderr().is_terminal()
+    io::stdin().is_terminal() || out_is_terminal() || err_is_terminal()
 }
 
 /// How many rows and columns the terminal at stdout has.

@@ -71,7 +71,7 @@ async fn converse(
     let mut show = Show {
         events: Some(session.events()),
         messages: Some(session.messages()),
-        answer: Answer::new(args),
+        answer: Answer::new(args, interrupts.clone()),
         progress,
         result: None,
     };

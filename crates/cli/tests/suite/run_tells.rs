@@ -4,7 +4,8 @@ use duologue_testkit::fake::Step;
 use serde_json::json;
 
 use super::command::{duologue, json, text};
-use super::play::Play;
+use super::play::{self, Play};
+use super::terminal::Terminal;
 
 #[test]
 fn json_is_short_for_output_json() {
@@ -90,4 +91,17 @@ fn a_list_of_things_to_do_is_a_checklist() {
     assert!(told.contains("· TodoWrite\n  ☒ Look\n  ▸ Leaping\n"), "{told}");
     let told = text(&play.command(&["chat", "go"]).output().unwrap().stderr);
     assert!(told.contains("● TodoWrite \n  ☒ Look\n  ▸ Leaping\n"), "{told}");
+}
+
+#[test]
+fn an_interrupt_stops_a_flood_at_once() {
+    let huge = format!("{}THE END", "again and again ".repeat(200_000));
+    let play = Play::turn([Step::Init, play::text(&huge), Step::Done(String::new())]);
+    let mut terminal = Terminal::open(play.command(&["run", "go"]));
+    terminal.shows("again and again");
+    let pause = terminal.pause();
+    let pid = rustix::process::Pid::from_raw(terminal.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    drop(pause);
+    assert!(!terminal.whole().contains("THE END"), "all of it was printed");
 }

@@ -91,6 +91,10 @@ impl Terminal {
         tcsetwinsize(&self.inside, size).unwrap();
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.screen.lock().unwrap().len()
     }
