@@ -112,6 +112,7 @@ pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
     }
     let exit = serve_process(&mut agent, stdin(), To::stdout(), options).await;
     if let Some(message) = exit.message {
+        let message = duologue_protocol::visible::block(&message);
         let _ =
             std::io::Write::write_all(&mut std::io::stderr(), format!("{message}\n").as_bytes());
     }

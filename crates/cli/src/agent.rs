@@ -31,11 +31,6 @@ impl Agent {
         Ok(Self { program, leading })
     }
 
-    /// Whether the embedded agent answers, because none is named and Claude Code is not there.
-    pub(crate) fn is_embedded(command: &[String]) -> bool {
-        command.is_empty() && find::cli(None).is_err()
-    }
-
     /// The same, or the embedded agent if none is named and Claude Code is not there.
     ///
     /// # Errors
@@ -44,11 +39,19 @@ impl Agent {
         match Self::resolve(command) {
             Err(error) if command.is_empty() && error.is::<find::NotFound>() => {
                 print::err(&ours("Claude Code is not installed here: the embedded agent answers."));
-                let program = std::env::current_exe().context("this program cannot be found")?;
-                Ok(Self { program, leading: vec![OsString::from("agent")] })
+                Self::embedded()
             }
             resolved => resolved,
         }
+    }
+
+    /// The embedded agent: this program.
+    ///
+    /// # Errors
+    /// If this program cannot be found.
+    pub(crate) fn embedded() -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("this program cannot be found")?;
+        Ok(Self { program, leading: vec![OsString::from("agent")] })
     }
 
     /// A session with it.

@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// Where to begin.
 const START: &str = "\
 To begin with:
-  duologue run \"what does this project do?\"    ask once; without claude, the embedded agent answers
+  duologue run \"read Cargo.toml\"                ask once; without claude, the embedded agent answers
   duologue chat                                  talk
   duologue doctor                                when something does not work
   duologue COMMAND --help                        more about a command, and its exit codes";
@@ -81,7 +81,8 @@ pub(crate) enum Command {
 /// is asked anything: what needs permission is denied, unless --allowed-tools, --permission-mode or
 /// --yes say otherwise.
 ///
-/// Ctrl-C interrupts the turn and lets it settle; once more ends everything at once.
+/// Ctrl-C interrupts the turn, stops printing its text and waits for its end; once more ends everything
+/// at once.
 ///
 /// Exit codes:
 ///   0    the turn succeeded, or whoever read stdout had enough
@@ -89,7 +90,8 @@ pub(crate) enum Command {
 ///   2    the command line is wrong
 ///   3    the turn failed because a tool was not allowed
 ///   4    the budget is used up
-///   5    there is no agent
+///   5    there is no agent; or no Claude Code, so that the embedded agent answered without a model, and
+///        neither --embedded nor a terminal
 ///   130  interrupted
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
@@ -105,6 +107,10 @@ pub(crate) struct Run {
     /// What goes to stdout
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+
+    /// The same as --output json
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) json: bool,
 
     /// With stream-json: texts as they are being written, too
     #[arg(long, alias = "include-partial-messages")]
@@ -128,6 +134,13 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+}
+
+impl Run {
+    /// What goes to stdout.
+    pub(crate) const fn output(&self) -> Output {
+        if self.json { Output::Json } else { self.output }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -315,12 +328,14 @@ pub(crate) struct Inspect {
 
 /// Talk to an agent in the terminal.
 ///
-/// What it may do is asked with menus: once, from now on, or no, with a reason. Ctrl-C interrupts a
-/// turn, Ctrl-D leaves, Tab completes /commands. Without a terminal, each line of stdin is a prompt,
+/// What it may do is asked with menus: once, from now on, or no, with a reason. A menu shows the
+/// beginning of a long command; Ctrl-O shows the rest. Ctrl-C interrupts a turn and stops its output,
+/// a second one leaves, so does Ctrl-D. Tab completes /commands. Without a terminal, each line of stdin is a prompt,
 /// and what nobody can be asked for is refused.
 ///
 /// Exit codes: 0; 1 if the agent failed or, without a terminal, a turn did; 2 if the command line is
-/// wrong; 5 if there is no agent.
+/// wrong; 5 if there is no agent or, without a terminal, the embedded agent answered without a model
+/// and --embedded.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Chat {

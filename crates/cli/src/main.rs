@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod commands;
+mod errors;
 mod exit;
 mod input;
 #[cfg(unix)]
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use args::{Args, Command};
-use visible::ours;
+use visible::{Shown, line, ours, shown};
 
 fn main() -> ExitCode {
     print::panics_escaped();
@@ -60,7 +61,9 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),
         Err(error) => {
             let code = exit::of(&error);
+            let hint = hint(&args.command, &error);
             report(&named(error));
+            hint.iter().for_each(print::err);
             let records = matches!(&args.command, Command::Record(_));
             ExitCode::from(if records { exit::NOT_RECORDED } else { code })
         }
@@ -77,6 +80,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// A bare error of a full disk comes from what is printed. It should say so.
 fn named(error: anyhow::Error) -> anyhow::Error {
+    if let Some(ours) = error.downcast_ref::<duologue::Error>()
+        && matches!(ours, duologue::Error::Launch(_) | duologue::Error::OverBudget { .. })
+    {
+        return anyhow::Error::msg(errors::spelled(ours));
+    }
     match error.downcast_ref::<io::Error>().map(io::Error::kind) {
         Some(io::ErrorKind::StorageFull) if error.chain().count() == 1 => {
             error.context("the output could not be written")
@@ -95,13 +103,22 @@ fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
 
 fn report(error: &anyhow::Error) {
     print::error(error);
-    if let Some(duologue::Error::Gone(gone)) = error.downcast_ref()
-        && gone.stderr.trim().is_empty()
-        && gone.reason.is_none()
-    {
-        print::err(&ours(
-            "It wrote nothing to stderr. Does it speak stream-json? `duologue doctor` tells more; \
-             add --agent CMD if you named one.",
-        ));
+}
+
+/// Where to look, if an agent went away without a word.
+fn hint(command: &Command, error: &anyhow::Error) -> Option<Shown> {
+    let Some(duologue::Error::Gone(gone)) = error.downcast_ref() else { return None };
+    if !gone.stderr.trim().is_empty() || gone.reason.is_some() {
+        return None;
     }
+    let agent = match command {
+        Command::Run(run) => &run.session.agent,
+        Command::Chat(chat) => &chat.session.agent,
+        _ => return None,
+    };
+    let doctor = match agent.as_slice() {
+        [] => ours("duologue doctor"),
+        words => shown!("duologue doctor --agent {}", line(shell_words::join(words))),
+    };
+    Some(shown!("It wrote nothing to stderr. Does it speak stream-json? `{}` tells more.", doctor))
 }

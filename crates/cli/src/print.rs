@@ -50,7 +50,7 @@ pub(crate) fn data() -> Data {
 
 /// Stderr, for what another program once wrote to it.
 pub(crate) fn their_stderr() -> Escaping<io::Stderr> {
-    Escaping { to: io::stderr(), escapes: io::stderr().is_terminal(), rest: Vec::new() }
+    Escaping { to: io::stderr(), escapes: err_is_terminal(), rest: Vec::new() }
 }
 
 /// A stream that gets bytes as they are or, if it is a terminal, with hidden characters as the `\u`
@@ -91,6 +91,15 @@ pub(crate) fn async_stdout() -> tokio::io::Stdout {
 
 pub(crate) fn out_is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+pub(crate) fn err_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Whether a person is likely to see this.
+pub(crate) fn has_terminal() -> bool {
+    io::stdin().is_terminal() || out_is_terminal() || err_is_terminal()
 }
 
 /// How many rows and columns the terminal at stdout has.
@@ -187,9 +196,7 @@ pub(crate) fn error(error: &anyhow::Error) {
 pub(crate) fn titled(title: &'static str, text: Foreign<'_>) {
     let text = text.raw();
     // Some errors bring the title along.
-    let text = ["error:", "Error:"]
-        .iter()
-        .fold(text, |text, title| text.strip_prefix(title).map_or(text, str::trim_start));
+    let text = untitled(text);
     for (at, part) in text.lines().enumerate() {
         if at == 0 {
             err(&shown!("{} {}", ours(title).red().bold(), line(part)));
@@ -197,6 +204,18 @@ pub(crate) fn titled(title: &'static str, text: Foreign<'_>) {
             err(&shown!("  {}", line(part)));
         }
     }
+}
+
+/// The text without the titles that it brings along: `Error: error: x` is `x`.
+pub(crate) fn untitled(text: &str) -> &str {
+    let mut text = text.trim();
+    while let Some((title, rest)) = text.split_once(':')
+        && title.eq_ignore_ascii_case("error")
+        && !rest.trim().is_empty()
+    {
+        text = rest.trim_start();
+    }
+    text
 }
 
 /// A panic may quote text from outside, too.
@@ -215,6 +234,13 @@ mod tests {
         let mut stream = Escaping { to: Vec::new(), escapes, rest: Vec::new() };
         pieces.iter().for_each(|piece| stream.write_all(piece).unwrap());
         stream.to
+    }
+
+    #[test]
+    fn a_title_is_said_once() {
+        assert_eq!(untitled("Error: error: no such file: x"), "no such file: x");
+        assert_eq!(untitled("error:"), "error:");
+        assert_eq!(untitled("errors: 3"), "errors: 3");
     }
 
     #[test]

@@ -6,17 +6,22 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args};
-use duologue::SessionBuilder;
 use duologue::launch::{Conversation, Settings, SystemPrompt, Tools};
+use duologue::{SessionBuilder, find};
 use duologue_protocol::control::McpServerConfig;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::{Map, RawObject, SessionId, Wire as _};
 
 use crate::agent::Agent;
+use crate::{exit, print};
 
 /// What `--permission-mode` may be.
 const MODES: [&str; 7] =
     ["default", "acceptEdits", "plan", "dontAsk", "auto", "manual", "bypassPermissions"];
+
+/// The environment that gives the embedded agent a model.
+const MODEL_VARS: [&str; 4] =
+    ["DUOLOGUE_SCENARIO", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"];
 
 /// Which agent, and how it is started.
 #[derive(Args, Debug, Default)]
@@ -27,6 +32,10 @@ pub(crate) struct SessionArgs {
     /// embedded agent answers
     #[arg(long, value_name = "CMD", help_heading = "Agent", allow_hyphen_values = true)]
     pub(crate) agent: Vec<String>,
+
+    /// Talk to the embedded agent, whether Claude Code is there or not
+    #[arg(long, help_heading = "Agent", conflicts_with = "agent")]
+    pub(crate) embedded: bool,
 
     /// The model: a name, or an alias such as sonnet
     #[arg(long, value_name = "MODEL", help_heading = "Agent")]
@@ -133,7 +142,12 @@ impl SessionArgs {
     /// # Errors
     /// If there is no agent, or an option cannot be used.
     pub(crate) fn builder(&self) -> anyhow::Result<SessionBuilder> {
-        let mut builder = Agent::resolve_or_embedded(&self.agent)?
+        let agent = if self.embedded {
+            Agent::embedded()?
+        } else {
+            Agent::resolve_or_embedded(&self.agent)?
+        };
+        let mut builder = agent
             .session()
             .conversation(self.conversation()?)
             .fallback_models(self.fallback_model.iter().map(String::as_str))
@@ -185,6 +199,31 @@ impl SessionArgs {
             };
         }
         extra(builder, &self.extra)
+    }
+
+    /// Whether the embedded agent answers: because it was asked for, or because there is no other.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.embedded || (self.agent.is_empty() && find::cli(None).is_err())
+    }
+
+    /// The exit code of a conversation that went well. If nobody asked for the embedded agent, it has no
+    /// model, and no person is there to see that: [`exit::NO_AGENT`], so that no script takes its words
+    /// for those of a model.
+    pub(crate) fn code_of_success(&self) -> u8 {
+        let has_model = MODEL_VARS.iter().any(|name| {
+            std::env::var_os(name).is_some_and(|value| !value.to_string_lossy().trim().is_empty())
+        });
+        if self.embedded || has_model || print::has_terminal() || !self.is_embedded() {
+            return exit::OK;
+        }
+        print::titled(
+            "error:",
+            "Claude Code is not installed, and the embedded agent, which has no model, answered \
+             instead. Install Claude Code, name an agent with --agent, or add --embedded if this is \
+             what you want."
+                .into(),
+        );
+        exit::NO_AGENT
     }
 
     fn conversation(&self) -> anyhow::Result<Conversation> {

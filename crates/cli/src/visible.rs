@@ -319,6 +319,7 @@ pub(crate) use shown;
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
     use super::*;
 
     #[test]
@@ -329,6 +330,39 @@ mod tests {
         assert_eq!(name.first_line().as_str(), "a␛]0;x␇ …");
         assert_eq!(format!("{name:?}"), "\"a␛]0;x␇⏎b\"");
         assert_eq!(shown!("{:>3} {}", 7_u64, line(&name)).as_str(), "  7 a␛]0;x␇⏎b");
+    }
+
+    #[test]
+    fn nothing_else_makes_text_printable() {
+        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut users = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if std::fs::read_to_string(&path).unwrap().contains("Shown::format(") {
+                    users.push(path.file_name().unwrap().to_owned());
+                }
+            }
+        }
+        // The macro, which checks what it is given.
+        assert_eq!(users, ["visible.rs"]);
+    }
+
+    #[test]
+    fn a_colour_is_never_cut_in_half() {
+        let whole = line("x".repeat(40)).red();
+        let mut rest = whole.clone();
+        let mut parts = Vec::new();
+        while !rest.is_empty() {
+            parts.push(rest.take_first(16));
+        }
+        let is_whole = |part: &Shown| {
+            part.as_str().matches('\u{1b}').count() == part.as_str().matches('m').count()
+        };
+        assert!(parts.len() > 2 && parts.iter().all(is_whole), "{parts:?}");
+        assert_eq!(Shown::join(parts, ""), whole);
     }
 
     #[test]

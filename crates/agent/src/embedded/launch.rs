@@ -4,8 +4,10 @@ mod input;
 mod parse;
 mod print;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
+
+use duologue_protocol::visible;
 
 use super::choose::{Chosen, choose};
 use super::conversation::Conversation;
@@ -225,6 +227,9 @@ fn refused(message: String, session: &str) -> Refused {
 /// Whoever has read enough need not be told that there is more.
 fn say(text: &str) -> Result<(), Refused> {
     let mut out = std::io::stdout();
+    // Programs get what was said; on a terminal it must not be obeyed.
+    let shown = if out.is_terminal() { visible::block(text) } else { text.into() };
+    let text = shown.as_ref();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(format!("Error: the answer could not be written to stdout: {error}").into())
@@ -234,5 +239,7 @@ fn say(text: &str) -> Result<(), Refused> {
 }
 
 fn complain(message: &str) {
+    // It may quote a scenario or the command line.
+    let message = visible::block(message);
     let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
 }

@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use duologue::Session;
 
-use crate::agent::Agent;
 use crate::args::Chat;
 use crate::exit;
 use crate::print;
@@ -50,7 +49,8 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
         print::err(&block(&notice).yellow());
     }
     if !terminal {
-        return pipe::hold(session, asks, renderer, args.prompt.clone()).await;
+        let code = pipe::hold(session, asks, renderer, args.prompt.clone()).await?;
+        return Ok(if code == exit::OK { args.session.code_of_success() } else { code });
     }
     print::out().line(&greeting(args, &session, &renderer).dimmed())?;
     let colours = print::out_has_colours();
@@ -64,7 +64,7 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
 /// Who is there.
 fn greeting(args: &Chat, session: &Session, renderer: &render::Renderer) -> Shown {
     let mut parts = vec![match session.version() {
-        Some(version) if Agent::is_embedded(&args.session.agent) => {
+        Some(version) if args.session.is_embedded() => {
             shown!("embedded agent (as {})", line(Foreign::of(&version)))
         }
         Some(version) => shown!("Claude Code {}", line(Foreign::of(&version))),

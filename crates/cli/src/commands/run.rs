@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<u8> {
 /// The session that the command line asks for.
 fn set_up(args: &Run) -> anyhow::Result<SessionBuilder> {
     let mut builder = args.session.builder()?;
-    if args.output == Output::Text || args.partial_messages {
+    if args.output() == Output::Text || args.partial_messages {
         builder = builder.partial_messages(true);
     }
     if let Some(schema) = &args.schema {
@@ -71,7 +71,7 @@ async fn converse(
     let mut show = Show {
         events: Some(session.events()),
         messages: Some(session.messages()),
-        answer: Answer::new(args),
+        answer: Answer::new(args, interrupts.clone()),
         progress,
         result: None,
     };

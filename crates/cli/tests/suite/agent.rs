@@ -407,8 +407,23 @@ fn run_uses_it_where_claude_is_not_installed_and_says_so() {
         .output()
         .unwrap();
     let (said, told) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success() && said.contains("alpha"), "{said}{told}");
+    assert!(said.contains("alpha"), "{said}{told}");
     assert!(told.contains("the embedded agent answers"), "{told}");
+    // No terminal, no model, and nobody asked for it: a script must not go on.
+    assert_eq!(output.status.code(), Some(5), "{told}");
+    assert!(told.contains("--embedded"), "{told}");
+    for args in [&["run", "--embedded", "read a.txt"][..], &["chat", "--embedded", "read a.txt"]] {
+        let output = agent(place.path()).args(args).output().unwrap();
+        let (said, told) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && said.contains("alpha"), "{said}{told}");
+        assert!(!told.contains("not installed"), "{told}");
+    }
+    let output = agent(place.path())
+        .env("PATH", "/usr/bin:/bin")
+        .args(["chat", "read a.txt"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
 }
 
 #[test]

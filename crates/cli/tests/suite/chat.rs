@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use duologue_testkit::fake::{Script, Step};
+use duologue_testkit::fake::{Answer, Script, Step};
 use duologue_testkit::leak::assert_gone_blocking;
 use serde_json::json;
 
@@ -49,7 +49,7 @@ fn what_nobody_can_be_asked_is_refused() {
     let output = chat(&play, &[], "go\n");
     assert_eq!(text(&output.stdout), "All right.\n");
     let said = text(&output.stderr);
-    assert!(said.contains("✗ Bash is refused: stdin is no terminal"), "{said}");
+    assert!(said.contains("✗ Bash is refused: stdin is not a terminal"), "{said}");
     assert!(
         said.contains("✗ a question is refused") && said.contains("✗ a plan is refused"),
         "{said}"
@@ -78,4 +78,16 @@ fn an_agent_that_dies_is_an_error() {
     let output = chat(&play, &[], "one\n");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("out of luck"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_command_that_is_not_there_is_not_sent() {
+    let commands = json!({ "commands": [{ "name": "compact", "description": "" }] });
+    let script = Script::new().on("initialize", [Step::Reply(Answer::Success(commands))]);
+    let play = Play::new(&script.turn([Step::Init, Step::Done(String::new())]));
+    let output = chat(&play, &[], "/modle\n /as it is\n");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("There is no command /modle. Did you mean /model?"), "{said}");
+    assert_eq!(play.prompts(), [json!(" /as it is")]);
 }

@@ -1,89 +1,10 @@
 //! `duologue chat` in a terminal: one that this test holds the other end of.
 
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::process::{Child, Command};
-use std::sync::{Arc, Mutex};
-
-use duologue_testkit::fake::{Script, Step};
-use duologue_testkit::leak::{assert_gone_blocking, wait_until};
-use rustix::fs::{Mode, OFlags, open};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
+use duologue_testkit::fake::{Answer, Script, Step};
 use serde_json::{Value, json};
 
 use super::play::{self, Play};
-
-/// A terminal, and the command in it.
-struct Terminal {
-    child: Child,
-    keys: File,
-    screen: Arc<Mutex<String>>,
-    seen: usize,
-    /// Kept open, so that its settings can be asked for when the command has ended.
-    inside: OwnedFd,
-}
-
-impl Terminal {
-    fn open(mut command: Command) -> Self {
-        let outside =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&outside).unwrap();
-        unlockpt(&outside).unwrap();
-        let name = ptsname(&outside, Vec::new()).unwrap();
-        let inside =
-            open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).unwrap();
-        let size = Winsize { ws_row: 30, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&inside, size).unwrap();
-        let stdio = || inside.try_clone().unwrap();
-        command.stdin(stdio()).stdout(stdio()).stderr(stdio());
-        command.env("TERM", "xterm-256color").env("NO_COLOR", "1").env_remove("XDG_DATA_HOME");
-        let child = command.spawn().unwrap();
-        let keys = File::from(outside);
-        let screen = Arc::new(Mutex::new(String::new()));
-        let (mut reader, written) = (keys.try_clone().unwrap(), Arc::clone(&screen));
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = reader.read(&mut bytes) {
-                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                written.lock().unwrap().push_str(&text);
-            }
-        });
-        Self { child, keys, screen, seen: 0, inside }
-    }
-
-    /// Waits until this is shown, after what was waited for before.
-    fn shows(&mut self, text: &str) {
-        let found = |screen: &str, seen: usize| screen[seen..].find(text).map(|at| seen + at);
-        wait_until(|| found(&self.screen.lock().unwrap(), self.seen).is_some());
-        let screen = self.screen.lock().unwrap().clone();
-        let at = found(&screen, self.seen);
-        let at = at.unwrap_or_else(|| panic!("no {text:?} in {:?}", &screen[self.seen..]));
-        self.seen = at + text.len();
-    }
-
-    fn types(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    fn ends(mut self, play: &Play) -> String {
-        let ended = wait_until(|| self.child.try_wait().unwrap().is_some());
-        assert!(ended, "it goes on: {:?}", self.screen.lock().unwrap());
-        assert!(self.child.wait().unwrap().success());
-        assert_gone_blocking(&play.stage.pids());
-        let settings = tcgetattr(&self.inside).unwrap();
-        assert!(settings.local_modes.contains(rustix::termios::LocalModes::ICANON));
-        self.screen.lock().unwrap().clone()
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // A test that has failed leaves nothing behind.
-        let _ = self.child.kill();
-    }
-}
+use super::terminal::Terminal;
 
 fn answer(play: &Play, id: &str) -> Value {
     let line = play.stage.wait_for_blocking(|line| line["response"]["request_id"] == id);
@@ -194,4 +115,125 @@ fn who_types_faster_than_the_screen_changes_loses_no_key() {
     terminal.shows("› ");
     terminal.types("\u{4}");
     terminal.ends(&play);
+}
+
+#[test]
+fn a_long_command_shows_its_beginning_and_how_much_is_folded() {
+    let hidden = format!("rm -rf ~/work{}echo hi", "\nx".repeat(40));
+    let play = Play::turn([
+        Step::Init,
+        Step::can_use_tool("a", "Bash", json!({ "command": hidden })),
+        Step::Done(String::new()),
+    ]);
+    for (rows, columns) in [(24, 80), (5, 20)] {
+        let mut terminal = Terminal::sized(play.command(&["chat", "go"]), rows, columns);
+        terminal.shows("rm -rf ~/work");
+        terminal.shows("more");
+        terminal.shows("Ctrl-O");
+        terminal.shows("❯ 1 Yes");
+        // The bottom is drawn at once: what is above it has not scrolled away.
+        assert!(terminal.lines_since("rm -rf") < usize::from(rows));
+        while !terminal.has_shown("echo hi") {
+            let before = terminal.len();
+            terminal.types("\u{f}");
+            terminal.grows(before);
+        }
+        terminal.types("2\r");
+        terminal.shows("not allowed");
+        terminal.shows("› ");
+        terminal.types("\u{4}");
+        terminal.ends(&play);
+    }
+}
+
+#[test]
+fn a_menu_is_drawn_again_when_the_terminal_shrinks() {
+    let long: String = (0..60).map(|at| format!("line {at}\n")).collect();
+    let play = Play::turn([
+        Step::Init,
+        Step::can_use_tool("p", "ExitPlanMode", json!({ "plan": long })),
+        Step::Done(String::new()),
+    ]);
+    let mut terminal = Terminal::sized(play.command(&["chat", "go"]), 24, 80);
+    terminal.shows("│ line 10");
+    terminal.shows("shows all");
+    terminal.resize(8, 30);
+    terminal.shows("line 0");
+    terminal.shows("Ctrl-O");
+    assert!(terminal.lines_since("line 0") < 8);
+    terminal.types("4");
+    terminal.shows("rejected");
+    terminal.shows("› ");
+    terminal.types("\u{4}");
+    terminal.ends(&play);
+}
+
+#[test]
+fn an_interrupt_stops_a_flood_at_once() {
+    let line = json!({ "type": "assistant", "message": { "role": "assistant", "content": [
+        { "type": "text", "text": "again and again and again" } ] } });
+    let many = [Step::Init, Step::flood_of(40_000, &line), play::text("THE END")];
+    let huge = [Step::Init, play::text(&format!("{}THE END", "again and again ".repeat(200_000)))];
+    for steps in [Vec::from(many), Vec::from(huge)] {
+        let steps = steps.into_iter().chain([Step::Done(String::new())]);
+        let play = Play::turn(steps);
+        let mut terminal = Terminal::open(play.command(&["chat", "go"]));
+        terminal.shows("again and again");
+        // A terminal that is slow: nobody looks until the key is pressed.
+        let pause = terminal.pause();
+        terminal.types("\u{3}");
+        drop(pause);
+        terminal.shows("› ");
+        terminal.types("\u{4}");
+        let screen = terminal.ends(&play);
+        assert!(!screen.contains("THE END"), "all of it was printed");
+    }
+}
+
+#[test]
+fn a_command_that_is_waited_for_is_not_in_the_background() {
+    let task = |id: &str, background: bool| {
+        Step::Emit(json!({ "type": "system", "subtype": "task_started", "task_id": id,
+            "tool_use_id": "t", "description": format!("sleep {id}"), "is_backgrounded": background,
+            "task_type": "local_bash", "uuid": id, "session_id": "s" }))
+    };
+    let play = Play::turn([
+        Step::Init,
+        task("one", false),
+        task("two", true),
+        task("three", false),
+        Step::Emit(json!({ "type": "system", "subtype": "task_updated", "task_id": "three",
+            "patch": { "is_backgrounded": true }, "uuid": "u", "session_id": "s" })),
+        play::text("Done."),
+        Step::Done("Done.".to_owned()),
+    ]);
+    let mut terminal = Terminal::open(play.command(&["chat", "go"]));
+    terminal.shows("in the background: sleep two");
+    terminal.shows("now in the background: sleep three");
+    terminal.shows("› ");
+    terminal.types("\u{4}");
+    let screen = terminal.ends(&play);
+    assert!(!screen.contains("sleep one"), "{screen}");
+}
+
+#[test]
+fn a_command_that_is_not_there_is_not_sent_unasked() {
+    let commands = json!({ "commands": [{ "name": "compact", "description": "" }] });
+    let script = Script::new().on("initialize", [Step::Reply(Answer::Success(commands))]);
+    let play = Play::new(&script.turn([Step::Init, Step::Done(String::new())]));
+    let mut terminal = Terminal::open(play.command(&["chat"]));
+    terminal.shows("› ");
+    terminal.types("/compcat\r");
+    terminal.shows("There is no command /compcat. Did you mean /compact?");
+    terminal.shows("› ");
+    terminal.types("/frob\r");
+    terminal.shows("There is no command /frob");
+    terminal.shows("› ");
+    terminal.types("\r");
+    play.stage.wait_for_blocking(|line| line["message"]["content"] == "/frob");
+    terminal.shows("$0.25");
+    terminal.shows("› ");
+    terminal.types("\u{4}");
+    terminal.ends(&play);
+    assert_eq!(play.prompts(), [json!("/frob")]);
 }

@@ -9,6 +9,8 @@ mod command;
 mod diff;
 #[cfg(unix)]
 mod doctor;
+#[cfg(unix)]
+mod hostile;
 mod inspect;
 #[cfg(unix)]
 mod pages;
@@ -33,6 +35,8 @@ mod replay;
 mod run;
 #[cfg(unix)]
 mod run_ends;
+#[cfg(unix)]
+mod run_tells;
 mod schema;
 #[cfg(unix)]
 mod seed_000_input_messages;
@@ -50,3 +54,5 @@ mod seed_003_output_types;
 mod seed_004_overview;
 #[cfg(unix)]
 mod seeds;
+#[cfg(unix)]
+mod terminal;

@@ -229,8 +229,7 @@ impl fmt::Display for NotFound {
         }
         f.write_str(
             "\nInstall it with `npm install -g @anthropic-ai/claude-code` or \
-             `curl -fsSL https://claude.ai/install.sh | bash`, or name the program to use \
-             (`program`; at the command line `--agent`).",
+             `curl -fsSL https://claude.ai/install.sh | bash`, or name the program to use.",
         )
     }
 }

@@ -291,7 +291,7 @@ mod tests {
         let lines = drawn(&mut head(&long), 24, 80);
         assert_eq!(lines[0], "? May the agent use Bash?");
         assert!(lines.contains(&"  what it is for".to_owned()), "{lines:?}");
-        let folded = "… 485 more lines (6.4k characters in all) · Ctrl-O shows all";
+        let folded = "… 484 more lines (5.3k characters in all) · Ctrl-O shows all";
         assert!(lines.iter().any(|line| line == folded), "{lines:?}");
     }
 

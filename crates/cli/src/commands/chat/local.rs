@@ -55,6 +55,8 @@ pub(super) fn unknown(handshake: Option<&InitializeReply>, typed: &str) -> Optio
     let is_like = |name: &str| {
         name.starts_with(char::is_alphabetic)
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'))
+            // Prompts of MCP servers may have come since the agent listed its commands.
+            && !name.starts_with("mcp__")
     };
     let theirs = handshake.map_or(&[][..], |reply| reply.commands.items());
     // An agent that lists no commands may have some all the same.

@@ -8,6 +8,7 @@ use duologue_protocol::transcript::*;
 use duologue_protocol::{Field, Text};
 
 use super::telling::tool_name;
+use crate::print;
 use crate::todos::Todos;
 use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
@@ -260,6 +261,7 @@ impl Renderer {
         let first = content.lines().next().unwrap_or_default();
         let came = if result.is_error.is_true() {
             let first = first.replace("<tool_use_error>", "").replace("</tool_use_error>", "");
+            let first = print::untitled(&first);
             let between = if first.is_empty() { "" } else { ": " };
             shown!("error{}{}", between, line(first)).red()
         } else {
@@ -288,7 +290,8 @@ impl Renderer {
             Some(Outcome::Interrupted) => out.push(Piece::Line(ours("✗ interrupted").yellow())),
             Some(_) => {
                 let error = turn.error.as_str().unwrap_or("the turn failed");
-                if error != self.last_text {
+                let (error, said) = (error.trim(), self.last_text.trim());
+                if said.is_empty() || !error.contains(said) {
                     out.push(Piece::Line(shown!("✗ {}", block(error)).red()));
                 }
             }

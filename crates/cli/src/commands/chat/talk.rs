@@ -25,6 +25,7 @@ use super::terminal::{Bottom, Terminal};
 use leave::dismissed;
 use waits::{failed, outcome, withdrawn};
 
+use crate::errors;
 use crate::print;
 use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
@@ -182,7 +183,8 @@ impl Talk {
                     None => return Ok(()),
                 },
                 () = std::future::ready(()), if !is_printed => self.print()?,
-                Some(ask) = self.asks.recv() => self.asked(ask).await?,
+                // First what the agent said before it asked.
+                Some(ask) = self.asks.recv(), if is_printed => self.asked(ask).await?,
                 input = self.person.inputs.recv() => {
                     let input = input.unwrap_or(Input::End);
                     if self.input(input).await? == Next::Leave {
@@ -294,9 +296,6 @@ impl Talk {
         };
         let mut dialog = Dialog::new(topic);
         self.renderer.interjected();
-        while !self.outbox.is_empty() {
-            self.print()?;
-        }
         let (rows, columns) = size();
         self.terminal.set_bottom(Bottom::Menu, dialog.lines(rows, columns))?;
         self.dialog = Some(Open { id, dialog, reply });
@@ -514,7 +513,7 @@ fn complaint(error: Error) -> anyhow::Result<Shown> {
     if error.is_fatal() {
         return Err(error.into());
     }
-    Ok(shown!("✗ {}", block(Foreign::of(&error))).red())
+    Ok(shown!("✗ {}", block(errors::spelled(&error))).red())
 }
 
 fn millis(span: Duration) -> u64 {

@@ -54,13 +54,13 @@ pub(super) async fn examine(
     let session = match session {
         Ok(session) => session,
         Err(error) => {
-            report.add(Finding::broken("handshake", error.to_string(), mend(&error)));
+            report.add(Finding::broken("handshake", error.to_string(), mend(&error, known)));
             return Ok(());
         }
     };
     report.handshake = Some(took);
     report.add(Finding::well("handshake", format!("in {}", span(took))));
-    let (trip, finding) = round_trip(&session, patience).await;
+    let (trip, finding) = round_trip(&session, patience, known).await;
     report.round_trip = trip;
     report.add(finding);
     if let Some(reply) = session.handshake() {
@@ -72,7 +72,7 @@ pub(super) async fn examine(
             report.add(Finding::warning("login", format!("they contradict: {kind}"), how));
         }
     }
-    report.add(end(session).await);
+    report.add(end(session, known).await);
     Ok(())
 }
 
@@ -96,7 +96,11 @@ fn of_version(version: Option<CliVersion>) -> Finding {
     }
 }
 
-async fn round_trip(session: &Session, patience: Duration) -> (Option<Duration>, Finding) {
+async fn round_trip(
+    session: &Session,
+    patience: Duration,
+    version: Option<CliVersion>,
+) -> (Option<Duration>, Finding) {
     const NAME: &str = "round trip";
     let control = session.control().within(patience.min(ANSWER));
     let mut best: Option<Duration> = None;
@@ -112,7 +116,9 @@ async fn round_trip(session: &Session, patience: Duration) -> (Option<Duration>,
                 let how = "Versions before 2.1 do not answer what they do not know: update.";
                 return (None, Finding::warning(NAME, error.to_string(), how));
             }
-            Err(error) => return (None, Finding::broken(NAME, error.to_string(), mend(&error))),
+            Err(error) => {
+                return (None, Finding::broken(NAME, error.to_string(), mend(&error, version)));
+            }
         }
     }
     let took = best.unwrap_or_default();
@@ -147,7 +153,7 @@ fn account(reply: &InitializeReply) -> Finding {
     Finding::well(NAME, parts.collect::<Vec<_>>().join(", "))
 }
 
-async fn end(session: Session) -> Finding {
+async fn end(session: Session, version: Option<CliVersion>) -> Finding {
     const NAME: &str = "end";
     let began = Instant::now();
     match session.close().await {
@@ -163,18 +169,22 @@ async fn end(session: Session) -> Finding {
             };
             Finding::warning(NAME, what, how)
         }
-        Err(error) => Finding::broken(NAME, error.to_string(), mend(&error)),
+        Err(error) => Finding::broken(NAME, error.to_string(), mend(&error, version)),
     }
 }
 
-/// What to do about an error of the agent.
-fn mend(error: &Error) -> &'static str {
+/// What to do about an error of the agent. Nobody is told to update what is as new as it should be.
+fn mend(error: &Error, version: Option<CliVersion>) -> &'static str {
+    let is_tested = version.as_ref().is_some_and(find::is_tested);
     match error {
+        Error::TimedOut { .. } if is_tested => "If the machine is slow, raise --timeout.",
         Error::TimedOut { .. } => {
             "Is it Claude Code 1.0.128 or newer? If the machine is slow, raise --timeout."
         }
         Error::Spawn(_) => "Install it again: `npm install -g @anthropic-ai/claude-code`.",
-        Error::Gone(_) => "Its stderr says why. If it does not, install it again.",
+        Error::Gone(gone) if !gone.stderr.trim().is_empty() => "Its stderr says why.",
+        Error::Gone(_) => "It wrote nothing to stderr: install it again.",
+        _ if is_tested => "Report it: this version is tested, and should do this.",
         _ => "Update Claude Code: `claude update`.",
     }
 }

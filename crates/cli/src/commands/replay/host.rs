@@ -33,12 +33,19 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
     anyhow::ensure!(header.is_some(), "{} is no tape: `duologue record` makes one", tape.display());
 
     let (program, rest) = command.split_first().context("name the agent after --")?;
-    let child = Command::new(program)
+    // On a terminal, what the agent writes to stderr is shown, not obeyed.
+    let stderr = if print::err_is_terminal() { Stdio::piped() } else { Stdio::inherit() };
+    let mut child = Command::new(program)
         .args(rest)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(stderr)
         .spawn()
         .with_context(|| format!("could not start {}", program.to_string_lossy()))?;
+    if let Some(mut stderr) = child.stderr.take() {
+        thread::Builder::new()
+            .spawn(move || std::io::copy(&mut stderr, &mut print::their_stderr()))?;
+    }
     let mut talk = Talk::new(child, player, expected)?;
     let complaint = talk.hold(Duration::from_secs(args.patience)).with_context(context)?;
     talk.compare_rest().with_context(context)?;

@@ -6,7 +6,11 @@ use tokio::io::{AsyncWriteExt as _, Stdout};
 
 use crate::args::{Output, Run};
 use crate::print;
+use crate::runtime::Interrupts;
 use crate::visible::block;
+
+/// How many bytes go to a terminal before Ctrl-C is looked at.
+const AT_ONCE: usize = 4096;
 
 /// Stdout, and nothing but what was asked for.
 pub(super) struct Answer {
@@ -17,6 +21,8 @@ pub(super) struct Answer {
     streamed: String,
     /// Whether the last character was no newline.
     inside_a_line: bool,
+    /// How often the person pressed Ctrl-C: after the first time, no more text is printed.
+    interrupts: Interrupts,
     wrote: bool,
 }
 
@@ -30,8 +36,8 @@ enum Kind {
 }
 
 impl Answer {
-    pub(super) fn new(args: &Run) -> Self {
-        let kind = match args.output {
+    pub(super) fn new(args: &Run, interrupts: Interrupts) -> Self {
+        let kind = match args.output() {
             Output::Text if args.schema.is_some() => Kind::Value,
             Output::Text => Kind::Text,
             Output::Json => Kind::Result,
@@ -43,6 +49,7 @@ impl Answer {
             is_terminal: print::out_is_terminal(),
             streamed: String::new(),
             inside_a_line: false,
+            interrupts,
             wrote: false,
         }
     }
@@ -132,13 +139,20 @@ impl Answer {
 
     async fn write(&mut self, text: &str) -> anyhow::Result<()> {
         let Some(last) = text.chars().next_back() else { return Ok(()) };
-        self.inside_a_line = last != '\n';
-        if self.is_terminal {
-            self.bytes(block(text).as_str().as_bytes()).await?;
-        } else {
+        if !self.is_terminal {
+            self.inside_a_line = last != '\n';
             self.bytes(text.as_bytes()).await?;
+            self.out.flush().await?;
+            return Ok(());
         }
-        self.out.flush().await?;
+        // A terminal may be slow, and what a person has interrupted must end soon.
+        let mut rest = block(text);
+        while !rest.is_empty() && self.interrupts.count() == 0 {
+            let some = rest.take_first(AT_ONCE);
+            self.inside_a_line = !some.as_str().ends_with('\n');
+            self.bytes(some.as_str().as_bytes()).await?;
+            self.out.flush().await?;
+        }
         Ok(())
     }
 

@@ -18,12 +18,21 @@ pub(super) struct Progress {
     spinner: Option<Spinner>,
     is_stopping: bool,
     todos: Todos,
+    /// An error of the API that may be why the turn fails.
+    held: Option<String>,
 }
 
 impl Progress {
     pub(super) fn new(quiet: bool) -> Self {
         let width = print::err_columns().map_or(WIDTH_OF_A_PIPE, |columns| columns.max(40));
-        Self { quiet, width, spinner: None, is_stopping: false, todos: Todos::default() }
+        Self {
+            quiet,
+            width,
+            spinner: None,
+            is_stopping: false,
+            todos: Todos::default(),
+            held: None,
+        }
     }
 
     /// The agent is at it. Only a terminal shows that.
@@ -69,8 +78,22 @@ impl Progress {
 
     /// What went wrong.
     pub(super) fn error<'t>(&mut self, text: impl Into<Foreign<'t>>) {
+        let text = text.into();
+        if self.held.as_deref().is_some_and(|held| text.raw().contains(held)) {
+            self.held = None;
+        }
+        self.rest();
         self.hide();
-        print::titled("error:", text.into());
+        print::titled("error:", text);
+    }
+
+    /// Prints what was held back.
+    pub(super) fn rest(&mut self) {
+        if let Some(held) = self.held.take()
+            && !self.quiet
+        {
+            self.print(&shown!("{} {}", ours("✗").red(), line(held)).cut(self.width));
+        }
     }
 
     /// A line that is not worth a word in a quiet run.
@@ -138,6 +161,11 @@ impl Progress {
                     self.row(event, &mark, "", words::content(&result.content));
                 }
                 self.busy(&ours("waiting for the model"));
+            }
+            // What the API says in place of the model is mostly how the turn ends: once is enough.
+            Event::Text(text) if text.error.value().is_some() && event.agent().is_none() => {
+                self.rest();
+                self.held = Some(said(&text.text).trim().to_owned());
             }
             Event::Text(text) if text.error.value().is_some() => {
                 self.row(event, &ours("✗").red(), "", said(&text.text));

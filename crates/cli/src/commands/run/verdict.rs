@@ -19,14 +19,15 @@ pub(super) fn judge(
 ) -> anyhow::Result<u8> {
     let denied = denied(outcome, result);
     if let Some(denied) = &denied {
-        progress.warn(format!("not allowed: {denied}. {HINT}"));
+        progress.warn(format!("not allowed: {denied}. {}", hint(args)));
     }
     let code = if outcome.is_success() {
         if args.schema.is_some() && outcome.structured_output().is_none() {
             progress.error("the model gave no value that fits the schema");
             exit::FAILED
         } else {
-            exit::OK
+            progress.rest();
+            args.session.code_of_success()
         }
     } else {
         let (code, error) = failed(outcome, result, stopped, denied.is_some());
@@ -37,8 +38,20 @@ pub(super) fn judge(
     Ok(code)
 }
 
-const HINT: &str = "Nobody is asked in a run: allow them with --allowed-tools, \
-                    --permission-mode acceptEdits, or --yes for everything";
+/// What can still be done about it.
+fn hint(args: &Run) -> &'static str {
+    let edits = args.session.permission_mode.as_deref() == Some("acceptEdits");
+    match (args.yes, edits) {
+        (true, _) => "--yes does not overrule rules and modes that forbid something",
+        (false, true) => {
+            "Nobody is asked in a run: allow them with --allowed-tools, or --yes for everything"
+        }
+        (false, false) => {
+            "Nobody is asked in a run: allow them with --allowed-tools, --permission-mode \
+             acceptEdits, or --yes for everything"
+        }
+    }
+}
 
 fn failed(
     outcome: &TurnOutcome,
