@@ -107,6 +107,10 @@ pub(crate) struct Config {
     pub(crate) linger: Duration,
     pub(crate) budget: usize,
     pub(crate) overflow: Overflow,
+    /// Where what does not fit into memory is kept.
+    pub(crate) spill_dir: Option<PathBuf>,
+    /// Handlers may block their thread.
+    pub(crate) handlers_block: bool,
     pub(crate) max_line: usize,
     pub(crate) max_image_pixels: usize,
     pub(crate) serial: bool,
@@ -133,6 +137,8 @@ impl Default for Config {
             linger: Duration::from_secs(600),
             budget: DEFAULT_BUDGET,
             overflow: Overflow::default(),
+            spill_dir: None,
+            handlers_block: false,
             max_line: DEFAULT_MAX_LINE,
             max_image_pixels: MOST_PIXELS,
             serial: false,

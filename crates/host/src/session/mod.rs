@@ -8,6 +8,7 @@ mod handle;
 mod hub;
 mod inner;
 mod interrupt;
+mod limbo;
 mod options;
 mod queue;
 mod run;

@@ -161,6 +161,9 @@ where
         .overflow(config.overflow)
         .max_line(config.max_line)
         .wake(Arc::clone(&inner.changed));
+    if let Some(dir) = &config.spill_dir {
+        options = options.spill_dir(dir);
+    }
     if config.serial {
         options = options.serial();
     }
@@ -186,7 +189,8 @@ where
         tokio::spawn(forward(live.clone(), name, messages));
     }
     let (handlers, left_open) = (Arc::clone(&inner.handlers), Arc::clone(&inner.left_open));
-    tokio::spawn(Server { handlers, left_open, link, mcp }.run(asks));
+    let threads = config.handlers_block;
+    tokio::spawn(Server { handlers, left_open, link, mcp, threads }.run(asks));
     if config.watchdog.watches() {
         tokio::spawn(watchdog::watch(Arc::clone(inner), live.clone()));
     }
