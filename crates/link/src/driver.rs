@@ -134,7 +134,9 @@ where
         let (writes, to_write) = mpsc::channel(WRITES);
         let mut writes = Some(writes);
         // The writer ends with this, also if it is stuck: an agent need not read.
-        let _writer = Aborted(tokio::spawn(write(writer, to_write, Arc::clone(&state.writes))).abort_handle());
+        let _writer = Aborted(
+            tokio::spawn(write(writer, to_write, Arc::clone(&state.writes))).abort_handle(),
+        );
         let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
@@ -411,8 +413,7 @@ impl State {
     /// same while it must say or hear something before it can go on, but not without limit.
     fn is_crowded(&self, may_pause: bool) -> bool {
         let waits_for_us = may_pause && !self.machine.is_backed_up();
-        !self.read_on
-            && (self.requests.is_overfull() || (waits_for_us && self.requests.is_full()))
+        !self.read_on && (self.requests.is_overfull() || (waits_for_us && self.requests.is_full()))
     }
 
     /// Serves the machine's events, which came of a line of this length.

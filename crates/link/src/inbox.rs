@@ -174,7 +174,11 @@ impl Entry {
 pub(crate) fn inbox(options: &Options) -> (Deliver, Inbox) {
     let Options { budget, overflow, max_line, .. } = *options;
     let state = State { spill: Spill::in_dir(options.spill_dir.clone()), ..State::default() };
-    let shared = Shared { state: Mutex::new(state), filled: Arc::clone(&options.filled), ..Shared::default() };
+    let shared = Shared {
+        state: Mutex::new(state),
+        filled: Arc::clone(&options.filled),
+        ..Shared::default()
+    };
     let shared = Arc::new(shared);
     let deliver = Deliver { shared: Arc::clone(&shared), budget, overflow };
     let inbox = Inbox {

@@ -162,7 +162,11 @@ mod tests {
     use super::*;
 
     fn ask(requests: &mut OpenRequests, id: &str) -> Received {
-        requests.asked(id.into(), Box::new(AgentRequest::SdkControlInterrupt(Box::new(SdkControlInterrupt::new()))), 100);
+        requests.asked(
+            id.into(),
+            Box::new(AgentRequest::SdkControlInterrupt(Box::new(SdkControlInterrupt::new()))),
+            100,
+        );
         let Some(Ask::Asked { received, .. }) = requests.pop() else { panic!() };
         received
     }

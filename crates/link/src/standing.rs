@@ -104,8 +104,7 @@ impl Standing {
 
     /// Takes over how the machine stands. True if something changed.
     pub(crate) fn follow(&mut self, machine: &HostLink, outgoing: bool, ended: bool) -> bool {
-        let before =
-            (self.between_turns, self.idle, self.asking, self.unclear, self.tools_running);
+        let before = (self.between_turns, self.idle, self.asking, self.unclear, self.tools_running);
         let counted = (self.results, self.ended);
         self.between_turns = machine.is_between_turns();
         self.idle = machine.may_close() && !outgoing;

@@ -42,6 +42,11 @@ impl Respawn {
 
     /// It is started again and resumes its conversation, at most so many times in a row without a
     /// turn that ends. Turns that ran fail; no prompt is sent twice.
+    ///
+    /// What was changed since (the permission mode, the model, MCP servers, thinking, settings, added
+    /// directories, permissions for the session…) is changed again, in the order in which it took effect,
+    /// before any prompt is sent. What the agent refuses then is [a notice](crate::Session::notices); if
+    /// it refuses the permission mode, the session is over.
     pub const fn up_to(times: u32) -> Self {
         Self { times, resend: false }
     }

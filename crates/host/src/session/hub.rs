@@ -13,7 +13,8 @@ use duologue_protocol::{Decoded, Direction, SessionId, ToHost, Uuid};
 use crate::error::Error;
 use crate::outcome::TurnOutcome;
 
-use super::limbo::Limbo;
+use super::applied::Applied;
+use super::limbo::{Limbo, prompt_of, tells_whose};
 use super::queue::{Parcel, Queue};
 
 /// How many lines are worked on at once if they are there, and from how many bytes on it is enough.
@@ -112,6 +113,8 @@ pub(crate) struct Hub {
     over: Option<Result<(), Error>>,
     pub(crate) spent_usd: f64,
     pub(crate) session_id: Option<SessionId>,
+    /// What was changed since the agent was started.
+    pub(crate) applied: Applied,
 }
 
 impl Hub {
@@ -129,6 +132,7 @@ impl Hub {
             over: None,
             spent_usd: 0.0,
             session_id: None,
+            applied: Applied::default(),
         }
     }
 
@@ -263,6 +267,7 @@ impl Hub {
         self.transcript.handle_end();
         self.route_all(0);
         self.transcript.handle_restart();
+        self.applied.ended();
         self.apply(number, ending);
         Pumped::Something
     }
@@ -315,8 +320,14 @@ impl Hub {
         }
         for (item, decoded) in &self.lines {
             match decoded {
-                Some(decoded) => self.transcript.handle_to_host(decoded, &item.line),
-                None => self.transcript.handle_line(Direction::ToAgent, &item.line),
+                Some(decoded) => {
+                    self.applied.came(decoded);
+                    self.transcript.handle_to_host(decoded, &item.line);
+                }
+                None => {
+                    self.applied.sent(&item.line);
+                    self.transcript.handle_line(Direction::ToAgent, &item.line);
+                }
             }
         }
         // What an event keeps in memory is its line. On the whole that comes to this.
@@ -474,24 +485,5 @@ impl Seat {
         if let Err(error) = self.queue.push(parcel, size) {
             self.over = Some(Err(Error::Queue(Arc::new(error))));
         }
-    }
-}
-
-/// Whether an event tells whose turn it is: several in a row may.
-fn tells_whose(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::PromptAccepted(_) | Event::PromptMerged(_) | Event::TurnStarted(_)
-    )
-}
-
-/// The prompt that an event is about.
-fn prompt_of(event: &Event) -> Option<&Uuid> {
-    match event {
-        Event::PromptQueued(event) => event.uuid.value(),
-        Event::PromptAccepted(event) => event.uuid.value(),
-        Event::PromptMerged(event) => event.uuid.value(),
-        Event::PromptCancelled(event) => event.uuid.value(),
-        _ => None,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 
+use duologue_protocol::Uuid;
 use duologue_protocol::transcript::Event;
 
 use super::queue::{Parcel, Queue};
@@ -44,11 +45,7 @@ impl Limbo {
     ///
     /// # Errors
     /// If some of the events could not be kept.
-    pub(crate) fn show(
-        &mut self,
-        turn: u64,
-        mut each: impl FnMut(Event, usize),
-    ) -> io::Result<()> {
+    pub(crate) fn show(&mut self, turn: u64, mut each: impl FnMut(Event, usize)) -> io::Result<()> {
         if !self.has(turn) {
             return Ok(());
         }
@@ -94,6 +91,22 @@ impl Limbo {
             }
         }
         self.queue = kept;
+    }
+}
+
+/// Whether an event tells whose turn it is: several in a row may.
+pub(crate) fn tells_whose(event: &Event) -> bool {
+    matches!(event, Event::PromptAccepted(_) | Event::PromptMerged(_) | Event::TurnStarted(_))
+}
+
+/// The prompt that an event is about.
+pub(crate) fn prompt_of(event: &Event) -> Option<&Uuid> {
+    match event {
+        Event::PromptQueued(event) => event.uuid.value(),
+        Event::PromptAccepted(event) => event.uuid.value(),
+        Event::PromptMerged(event) => event.uuid.value(),
+        Event::PromptCancelled(event) => event.uuid.value(),
+        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! A conversation with an agent.
 
+mod applied;
 mod builder;
 mod closing;
 mod config;
