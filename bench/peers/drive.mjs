@@ -58,7 +58,10 @@ async function* prompt() {
 
 const options = { pathToClaudeCodeExecutable: process.env.FLOOD_AGENT };
 if (hazard !== "no-callback") {
-  options.canUseTool = async (_name, input) => ({ behavior: "allow", updatedInput: input });
+  options.canUseTool = async (_name, input) => {
+    if (hazard === "blocks") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3000);
+    return { behavior: "allow", updatedInput: input };
+  };
   options.hooks = { PreToolUse: [{ hooks: [async () => ({})] }] };
 }
 let conversation = query({ prompt: prompt(), options });

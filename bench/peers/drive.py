@@ -97,6 +97,8 @@ async def read_cancelled(client):
 
 
 async def allow(_name, _input, _context):
+    if hazard == "blocks":
+        time.sleep(3)
     return PermissionResultAllow()
 
 

@@ -23,6 +23,14 @@ pub const PIECES: u64 = 100;
 pub const HUGE: usize = 50_000_000;
 /// How long the agent waits for answers.
 pub const ASKED: Duration = Duration::from_secs(8);
+/// How long a permission handler may take, where a library has such a limit.
+pub const DEADLINE: Duration = Duration::from_millis(500);
+/// For how long a handler blocks its thread.
+pub const BLOCKED: Duration = Duration::from_secs(3);
+/// How many pieces a streamed message has, and the bytes of each: 200 MB.
+pub const DELTAS: u64 = 100_000;
+/// The bytes of each piece.
+pub const DELTA: usize = 2_000;
 /// Who has seen nothing for so long hangs.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// The seconds for which a process of the agent sleeps: it is told by them.
@@ -69,6 +77,8 @@ hazards! {
     Cancelled "cancelled" "cancelled reads" "100 lines in three pieces each; each read is given up after 1 ms and tried again."
     Asks "asks" "requests answered" "`can_use_tool`, `hook_callback`, `mcp_message` (for a server that nobody has), `elicitation` and an unknown subtype, at once. The agent waits for 8 s."
     NoCallback "no-callback" "no callback set" "`can_use_tool`, to a host without a permission handler. The agent waits for 8 s."
+    Blocks "blocks" "handler past its deadline" "`can_use_tool`, to a permission handler that blocks its thread for 3 s and then allows. Where a library has a deadline for handlers, it is 0.5 s. The agent notes what is answered, and when."
+    Deltas "deltas" "200 MB in one message" "One message of the model in 100,000 deltas of 2,000 bytes each, which is never finished: no line has the whole text."
     Closed "closed" "left after close" "The agent has started one process in its group and one that left it (`setsid`). The host closes as its documentation says; the agent ends when its stdin does."
     Dropped "dropped" "left after drop" "The same; the host is dropped (or goes out of scope) without being closed, and the program ends a second later."
     Killed "killed" "left after kill -9" "The same; the program is killed."

@@ -17,8 +17,12 @@ use crate::{Job, Seen};
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let mut options = ClaudeAgentOptions::builder().cli_path(agent()?).build();
     if job.has_handlers() {
-        options.can_use_tool = Some(Arc::new(|_, _, _| {
-            async { PermissionResult::Allow(PermissionResultAllow::default()) }.boxed()
+        options.can_use_tool = Some(Arc::new(move |_, _, _| {
+            async move {
+                job.block();
+                PermissionResult::Allow(PermissionResultAllow::default())
+            }
+            .boxed()
         }));
         let matcher = HookMatcher::builder()
             .hooks(vec![Arc::new(|_, _, _| {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::tally::Tally;
 use crate::{Job, Seen};
 
-struct Yes;
+struct Yes(Job);
 
 #[async_trait]
 impl CanUseTool for Yes {
@@ -27,6 +27,7 @@ impl CanUseTool for Yes {
         _: &Value,
         _: &ToolPermissionContext,
     ) -> PermissionResult {
+        self.0.block();
         PermissionResult::Allow(PermissionResultAllow {
             updated_input: None,
             updated_permissions: None,
@@ -49,8 +50,8 @@ impl HookCallback for Yes {
 pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let mut options = ClaudeCodeOptions::default();
     if job.has_handlers() {
-        options.can_use_tool = Some(Arc::new(Yes));
-        let matcher = HookMatcher { matcher: None, hooks: vec![Arc::new(Yes)] };
+        options.can_use_tool = Some(Arc::new(Yes(job)));
+        let matcher = HookMatcher { matcher: None, hooks: vec![Arc::new(Yes(job))] };
         options.hooks = Some(HashMap::from([("PreToolUse".to_owned(), vec![matcher])]));
     }
     let transport = SubprocessTransport::with_cli_path(options.clone(), agent()?);

@@ -26,8 +26,11 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
         .build();
     if job.has_handlers() {
         config.can_use_tool =
-            Some(Arc::new(|_: &str, _: &serde_json::Value, _: PermissionContext| {
-                Box::pin(async { PermissionDecision::allow() })
+            Some(Arc::new(move |_: &str, _: &serde_json::Value, _: PermissionContext| {
+                Box::pin(async move {
+                    job.block();
+                    PermissionDecision::allow()
+                })
             }));
         let hook = Arc::new(|_, _, _| Box::pin(async { HookOutput::allow() }) as _);
         config.hooks = vec![HookMatcher::new(HookEvent::PreToolUse, hook)];

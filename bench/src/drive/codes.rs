@@ -43,7 +43,10 @@ async fn see(job: Job, client: &mut AsyncClient, output: ClaudeOutput) -> Result
         ClaudeOutput::ControlRequest(ask) if job.has_handlers() => {
             let id = &ask.request_id;
             let answer = match &ask.request {
-                ControlRequestPayload::CanUseTool(request) => request.allow(id),
+                ControlRequestPayload::CanUseTool(request) => {
+                    job.block();
+                    request.allow(id)
+                }
                 ControlRequestPayload::HookCallback(_) => ControlResponse::success(id, json!({})),
                 _ => ControlResponse::error(id, "not here"),
             };

@@ -12,7 +12,7 @@ mod wrapper;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use duologue_bench::hazard::{Ending, Hazard};
+use duologue_bench::hazard::{BLOCKED, Ending, Hazard};
 
 use tally::Tally;
 
@@ -37,6 +37,13 @@ impl Job {
     /// Whether permissions and hooks have handlers.
     pub fn has_handlers(self) -> bool {
         self.hazard != Hazard::NoCallback
+    }
+
+    /// What a permission handler does before it allows: it may block its thread.
+    pub fn block(self) {
+        if self.hazard == Hazard::Blocks {
+            std::thread::sleep(BLOCKED);
+        }
     }
 
     /// Reads until the result, or until there is nothing more to read. An error is noted, and reading goes

@@ -4,6 +4,7 @@ use anyhow::Result;
 use duologue::ask::{Decision, Hook, PermissionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Event, Session};
+use duologue_bench::hazard::DEADLINE;
 use duologue_bench::meter::agent;
 
 use crate::tally::Tally;
@@ -13,7 +14,11 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let mut builder = Session::builder().program(agent()?);
     if job.has_handlers() {
         builder = builder
-            .on_permission(|_: PermissionRequest| async { Decision::allow() })
+            .on_permission(move |_: PermissionRequest| async move {
+                job.block();
+                Decision::allow()
+            })
+            .answer_within(DEADLINE)
             .hook(Hook::new("PreToolUse", |_| async { HookOutput::new() }));
     }
     let session = builder.start().await?;

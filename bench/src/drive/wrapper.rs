@@ -18,7 +18,8 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     let claude = Claude::builder().binary(agent()?).build()?;
     let mut options = DuplexOptions::default();
     if job.has_handlers() {
-        options = options.on_permission(PermissionHandler::new(|_| async {
+        options = options.on_permission(PermissionHandler::new(move |_| async move {
+            job.block();
             PermissionDecision::Allow { updated_input: None }
         }));
     }

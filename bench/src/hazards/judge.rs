@@ -22,6 +22,8 @@ pub fn judge(hazard: Hazard, run: &Run) -> Cell {
         Hazard::Slow => slow(run),
         Hazard::Asks => asks(run),
         Hazard::NoCallback => no_callback(run),
+        Hazard::Blocks => blocks(run),
+        Hazard::Deltas => deltas(hazard, run),
         _ if hazard.has_offspring() => left(hazard, run),
         _ => turn(run, texts(hazard)),
     };
@@ -167,6 +169,27 @@ fn no_callback(run: &Run) -> String {
     // The real CLI asks only if it was told to.
     let asked = run.args.contains("--permission-prompt-tool");
     if asked { format!("{answer}, and is asked") } else { answer }
+}
+
+/// What was answered although the handler was too late, and when.
+fn blocks(run: &Run) -> String {
+    let answered = |answer: &&Value| answer["request_id"].is_string();
+    let after = run.answers.iter().find_map(|answer| answer["after"].as_f64()).unwrap_or_default();
+    let answer = match run.answers.iter().find(answered) {
+        None => return "**no answer**".to_owned(),
+        Some(answer) if answer["subtype"] == "error" => "an error is answered",
+        Some(answer) => match answer["response"]["behavior"].as_str() {
+            Some("deny") => "denied",
+            Some("allow") => "**allowed**",
+            _ => "answered otherwise",
+        },
+    };
+    format!("{answer} after {after:.1} s")
+}
+
+/// How the turn went, and what it took.
+fn deltas(hazard: Hazard, run: &Run) -> String {
+    format!("{}, {} MB", turn(run, texts(hazard)), megabytes(run))
 }
 
 fn left(hazard: Hazard, run: &Run) -> String {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use duologue_bench::hazard::{
-    ASKED, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
+    ASKED, DELTA, DELTAS, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
 };
 use rustix::process::{Pid, getpgid};
 use serde_json::{Value, json};
@@ -146,6 +146,8 @@ impl Agent {
                 "brand_new",
             ])?,
             Hazard::NoCallback => self.ask(&["can_use_tool"])?,
+            Hazard::Blocks => self.ask_and_time()?,
+            Hazard::Deltas => self.stream()?,
             _ => {
                 // One in the agent's group, as a command in the background is, and one that leaves it.
                 for leaves in [false, true] {
@@ -162,6 +164,39 @@ impl Agent {
                     self.note("pids", &child.id().to_string())?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Asks for a permission, and notes how long the answer took.
+    fn ask_and_time(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        self.ask(&["can_use_tool"])?;
+        self.note("answers", &json!({ "after": begin.elapsed().as_secs_f64() }).to_string())
+    }
+
+    /// Streams a message that is never finished.
+    fn stream(&mut self) -> Result<()> {
+        let text = "x".repeat(DELTA);
+        let event = |number: u64, event: Value| {
+            json!({
+                "type": "stream_event", "event": event, "parent_tool_use_id": null,
+                "session_id": SESSION, "uuid": format!("5f0c7d6e-0000-4000-a000-{number:012}"),
+            })
+        };
+        self.say(&event(0, json!({ "type": "message_start", "message": {
+            "id": "msg_streamed", "type": "message", "role": "assistant", "content": [],
+            "model": "claude-opus-5-5", "stop_reason": null, "stop_sequence": null, "usage": usage(),
+        }})))?;
+        let block = json!({ "type": "text", "text": "" });
+        self.say(&event(
+            1,
+            json!({ "type": "content_block_start", "index": 0, "content_block": block }),
+        ))?;
+        let delta = json!({ "type": "text_delta", "text": text });
+        for number in 0..DELTAS {
+            let piece = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+            self.say(&event(2 + number, piece))?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The same without `async`, over the same core.
 //!
 //! Agents are served by threads of their own, so that handlers and tools work whatever this program
-//! does.
+//! does. Each call of a handler has a thread, too: it may block. What is too late is denied on time.
 //!
 //! ```no_run
 //! use duologue::{Event, Session, blocking};
@@ -64,7 +64,7 @@ pub fn run(prompt: impl IntoPrompt) -> Result<TurnOutcome, Error> {
 /// # Errors
 /// As [`SessionBuilder::start`].
 pub fn start(builder: SessionBuilder) -> Result<Session, Error> {
-    Ok(Session { session: wait(builder.start())? })
+    Ok(Session { session: wait(builder.handlers_block().start())? })
 }
 
 /// A conversation with an agent. Dropping it kills the agent.

@@ -63,9 +63,16 @@ pub enum Error {
     /// The prompt cannot be sent.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// The lines of the agent could not be kept or read.
+    /// The lines of the agent could not be kept or read. Unless it is [`InboxError::Read`], nothing more
+    /// of the conversation can be told: it is [fatal](Self::is_fatal), and prompts are refused with it.
     #[error(transparent)]
     Stream(#[from] InboxError),
+    /// What waits for this one reader could not be kept. The session goes on.
+    #[error(
+        "could not keep unread events of this stream in a temporary file: {0}. Read it sooner, make \
+         room on the disk, or raise memory_budget"
+    )]
+    Queue(Arc<std::io::Error>),
     /// The conversation has cost as much as it may.
     #[error(
         "the budget is used up: {spent_usd:.4} of {limit_usd:.4} USD. Raise max_budget_usd to go on"
@@ -180,11 +187,16 @@ impl Error {
         }
     }
 
-    /// Whether the agent is not there (any more): a new session is needed.
+    /// Whether a new session is needed: the agent is not there (any more), or can no longer be followed.
     pub const fn is_fatal(&self) -> bool {
         matches!(
             self,
-            Self::NotFound(_) | Self::Launch(_) | Self::Spawn(_) | Self::Gone(_) | Self::Closed
+            Self::NotFound(_)
+                | Self::Launch(_)
+                | Self::Spawn(_)
+                | Self::Gone(_)
+                | Self::Stream(InboxError::TooSlow { .. } | InboxError::Spill(_))
+                | Self::Closed
         )
     }
 }

@@ -9,6 +9,7 @@ use duologue_protocol::control::Success;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
 use duologue_protocol::{Direction, Frame, Line, RequestId};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 use crate::inbox::{Deliver, Inbox, InboxError, inbox};
 use crate::link::{Ask, Asks, Close, Command, Link, Request};
 use crate::options::{Options, Tap};
+use crate::requests::OpenRequests;
 use crate::sieve::Sieve;
 use crate::standing::{Standing, Writes};
 
@@ -28,9 +30,11 @@ const LARGE_CHUNK: usize = 64 * 1024;
 /// How many commands may wait for the driver. Senders wait beyond that.
 const COMMANDS: usize = 64;
 
-/// How many open questions of the agent may wait for somebody to serve them. It asks for a handful
-/// at a time; beyond this, nobody is serving, and the agent is told so.
-const ASKS: usize = 1024;
+/// How many requests of the agent may wait in the channel to the server. More wait in the driver.
+const ASKS: usize = 64;
+
+/// The answer if the [`Asks`] were dropped.
+const NOT_SERVED: &str = "nobody serves requests here";
 
 /// How many lines may wait for the writer beside those the machine holds.
 const WRITES: usize = 16;
@@ -73,7 +77,7 @@ where
             machine,
             sieve: Sieve::new(options.max_line),
             deliver,
-            asks: to_asks,
+            requests: OpenRequests::new(options.open_requests),
             replies: HashMap::new(),
             standing,
             started: Instant::now(),
@@ -84,6 +88,7 @@ where
             read_on: false,
         },
         commands: from_handles,
+        to_asks,
     };
     (Link { commands, standing: stands }, Asks { asks }, inbox, driver)
 }
@@ -95,6 +100,7 @@ pub struct Driver<R, W> {
     writer: W,
     state: State,
     commands: mpsc::Receiver<Command>,
+    to_asks: mpsc::Sender<Ask>,
 }
 
 #[derive(Debug)]
@@ -102,7 +108,7 @@ struct State {
     machine: HostLink,
     sieve: Sieve,
     deliver: Deliver,
-    asks: mpsc::Sender<Ask>,
+    requests: OpenRequests,
     replies: HashMap<RequestId, oneshot::Sender<Result<Box<Success>, Failure>>>,
     standing: watch::Sender<Standing>,
     started: Instant,
@@ -124,11 +130,13 @@ where
 {
     /// Runs until the agent's stdout ends. Everything that was asked ends then, too.
     pub async fn run(self) {
-        let Self { mut reader, writer, mut state, mut commands } = self;
+        let Self { mut reader, writer, mut state, mut commands, to_asks } = self;
         let (writes, to_write) = mpsc::channel(WRITES);
         let mut writes = Some(writes);
         // The writer ends with this, also if it is stuck: an agent need not read.
-        let _writer = Aborted(tokio::spawn(write(writer, to_write, Arc::clone(&state.writes))).abort_handle());
+        let _writer = Aborted(
+            tokio::spawn(write(writer, to_write, Arc::clone(&state.writes))).abort_handle(),
+        );
         let mut chunk = vec![0; SMALL_CHUNK];
         let mut outgoing: Option<String> = None;
         let mut handles_live = true;
@@ -147,10 +155,12 @@ where
                 writes = None;
             }
             let deadline = state.machine.poll_timeout().map(|at| state.started + at);
+            let due = state.requests.next_due();
             let may_pause = !state.machine.awaits_replies() && !state.read_on;
             let full = may_pause && state.deliver.is_full();
+            let crowded = state.is_crowded(may_pause);
             let ahead = may_pause && !full && state.deliver.is_ahead();
-            let paused = full || ahead;
+            let paused = full || crowded || ahead;
             patience = if ahead { patience.or(Some(Instant::now() + PATIENCE)) } else { None };
             // Every branch may be dropped while it waits: `read`, `reserve`, `recv`, `closed`, `notified` and
             // `sleep_until` keep nothing of their own.
@@ -185,6 +195,15 @@ where
                         permit.send(line);
                     }
                 }
+                permit = to_asks.reserve(), if state.requests.has_queued() => match permit {
+                    Ok(permit) => {
+                        if let Some(ask) = state.requests.pop() {
+                            permit.send(ask);
+                        }
+                    }
+                    Err(_) => state.refuse_all(),
+                },
+                () = sleep_until(due), if due.is_some() => state.answer_overdue(),
                 () = closed(writes.as_ref()), if !stdin_gone => {
                     deaf = Some(Instant::now() + DEAF);
                     stdin_gone = true;
@@ -199,10 +218,12 @@ where
                     state.machine.handle_timeout(state.started.elapsed());
                 }
             }
-            state.serve();
+            state.serve(0);
+            state.hand_out(&to_asks);
             state.stand(outgoing.is_some(), false);
         }
         state.end();
+        state.hand_out(&to_asks);
     }
 }
 
@@ -258,21 +279,6 @@ async fn write<W: AsyncWrite + Unpin>(
     let _ = writer.shutdown().await;
 }
 
-/// Shows the machine, and the tap, what the agent said.
-fn show(machine: &mut HostLink, tap: Option<&Tap>, frame: &Frame) {
-    match frame {
-        Frame::Line(line) => {
-            if let Some(tap) = tap {
-                tap.show(Direction::ToHost, line);
-            }
-            machine.handle_line(line);
-        }
-        Frame::TooLong(too_long) => {
-            machine.handle_too_long(too_long);
-        }
-    }
-}
-
 impl State {
     /// Shows the machine what it must see of what was read.
     fn take(&mut self, mut bytes: &[u8]) {
@@ -280,10 +286,28 @@ impl State {
             standing.heard = Instant::now();
             false
         });
-        let (machine, tap) = (&mut self.machine, &self.tap);
-        let minds = |machine: &HostLink, start: &[u8]| tap.is_some() || machine.minds(start);
-        while let Some(frame) = self.sieve.next(&mut bytes, |start| minds(machine, start)) {
-            show(machine, tap.as_ref(), &frame);
+        loop {
+            let (machine, tap) = (&self.machine, &self.tap);
+            let minds = |start: &[u8]| tap.is_some() || machine.minds(start);
+            let Some(frame) = self.sieve.next(&mut bytes, minds) else { break };
+            self.show(&frame);
+        }
+    }
+
+    /// Shows the machine, and the tap, what the agent said, and serves what comes of it.
+    fn show(&mut self, frame: &Frame) {
+        match frame {
+            Frame::Line(line) => {
+                if let Some(tap) = &self.tap {
+                    tap.show(Direction::ToHost, line);
+                }
+                self.machine.handle_line(line);
+                self.serve(line.raw().len());
+            }
+            Frame::TooLong(too_long) => {
+                self.machine.handle_too_long(too_long);
+                self.serve(0);
+            }
         }
     }
 
@@ -321,9 +345,23 @@ impl State {
                 };
                 self.replies.insert(id, reply);
             }
-            // Withdrawn meanwhile: then nothing is sent, as it should be.
-            Command::Answer(id, answer) => drop(self.machine.answer(&id, &answer)),
-            Command::LeaveUnanswered(id) => self.machine.leave_unanswered(&id),
+            Command::Answer(id, received, answer) => {
+                // The clock decides, not who is heard first.
+                self.answer_overdue();
+                let open = received.is_none_or(|received| self.requests.is_open(&id, received));
+                // Withdrawn, answered or overdue meanwhile: then nothing is sent.
+                if open && self.machine.answer(&id, &answer).is_ok() {
+                    self.requests.closed(&id);
+                }
+            }
+            Command::AnswerBy(id, received, deadline, answer) => {
+                self.requests.set_due(&id, received, deadline, answer);
+                self.answer_overdue();
+            }
+            Command::LeaveUnanswered(id) => {
+                self.machine.leave_unanswered(&id);
+                self.requests.closed(&id);
+            }
             Command::IsOpen(id, tell) => {
                 let _ = tell.send(self.machine.open_asks().any(|open| *open == id));
             }
@@ -349,7 +387,14 @@ impl State {
 
     /// Tells how the conversation stands.
     fn stand(&mut self, outgoing: bool, ended: bool) {
-        self.standing.send_if_modified(|standing| standing.follow(&self.machine, outgoing, ended));
+        let lost = self.deliver.lost();
+        self.standing.send_if_modified(|standing| {
+            let newly_lost = lost.is_some() && standing.lost.is_none();
+            if newly_lost {
+                standing.lost = lost;
+            }
+            standing.follow(&self.machine, outgoing, ended) || newly_lost
+        });
         for counted in self.counted.drain(..) {
             let _ = counted.send(());
         }
@@ -364,38 +409,73 @@ impl State {
         self.deliver.said(line);
     }
 
-    /// Hands the machine's events to whoever waits for them.
-    fn serve(&mut self) {
+    /// Whether so many requests of the agent are open that it should not be read. It is read all the
+    /// same while it must say or hear something before it can go on, but not without limit.
+    fn is_crowded(&self, may_pause: bool) -> bool {
+        let waits_for_us = may_pause && !self.machine.is_backed_up();
+        !self.read_on && (self.requests.is_overfull() || (waits_for_us && self.requests.is_full()))
+    }
+
+    /// Serves the machine's events, which came of a line of this length.
+    fn serve(&mut self, mut length: usize) {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 LinkEvent::Replied { id, outcome } => {
                     if let Some(reply) = self.replies.remove(&id) {
-                        // Nobody waits any more: that is their right.
+                        // The caller may have stopped waiting.
                         let _ = reply.send(outcome);
                     }
                 }
                 LinkEvent::Asked { id, request } => {
-                    let ask = Ask::Asked { id: id.clone(), request };
-                    if self.asks.try_send(ask).is_err() {
-                        let answer = Answer::Error("nobody serves requests here".into());
-                        drop(self.machine.answer(&id, &answer));
-                    }
+                    // The first request of a line pays for all of it.
+                    self.requests.asked(id, request, std::mem::take(&mut length));
                 }
-                LinkEvent::Withdrawn { id } => {
-                    // If there is no room, nobody serves, and nobody needs to stop.
-                    let _ = self.asks.try_send(Ask::Withdrawn { id });
-                }
+                LinkEvent::Withdrawn { id } => self.requests.withdrawn(id),
                 _ => {}
+            }
+        }
+    }
+
+    /// Gives the server what it has room for; the rest waits.
+    fn hand_out(&mut self, to_asks: &mpsc::Sender<Ask>) {
+        while let Some(ask) = self.requests.pop() {
+            match to_asks.try_send(ask) {
+                Ok(()) => {}
+                Err(TrySendError::Full(ask)) => return self.requests.put_back(ask),
+                Err(TrySendError::Closed(ask)) => {
+                    self.requests.put_back(ask);
+                    return self.refuse_all();
+                }
+            }
+        }
+    }
+
+    /// The server is gone: nothing that is asked will be served.
+    fn refuse_all(&mut self) {
+        while let Some(ask) = self.requests.pop() {
+            if let Ask::Asked { id, .. } = ask {
+                let _ = self.machine.answer(&id, &Answer::Error(NOT_SERVED.into()));
+                self.requests.closed(&id);
+            }
+        }
+    }
+
+    /// Answers the requests whose time is up.
+    fn answer_overdue(&mut self) {
+        let now = Instant::now();
+        while let Some((id, answer)) = self.requests.take_overdue(now) {
+            if self.machine.answer(&id, &answer).is_ok() {
+                self.requests.withdrawn(id);
             }
         }
     }
 
     fn end(&mut self) {
         if let Some(frame) = self.sieve.finish() {
-            show(&mut self.machine, self.tap.as_ref(), &frame);
+            self.show(&frame);
         }
         self.machine.handle_end();
-        self.serve();
+        self.serve(0);
         self.deliver.end();
         self.stand(false, true);
     }

@@ -8,7 +8,7 @@ use duologue_protocol::{Direction, Frame, Line, LineDecoder, TooLong};
 use tokio::sync::Notify;
 
 use crate::options::{Options, Overflow};
-use crate::spill::Spill;
+use crate::spill::{READ_BACK, Spill};
 
 /// What an entry costs beside its bytes.
 const OVERHEAD: usize = 96;
@@ -118,9 +118,22 @@ struct State {
     reading: bool,
     /// What did not fit: chunks of what the agent said as if they were lines, and lines to it.
     spill: Spill,
+    /// The temporary file could not be written: the agent is held up.
+    stuck: bool,
     spare: Vec<Vec<u8>>,
     ended: bool,
-    failed: bool,
+    /// Why nothing more is kept.
+    lost: Option<InboxError>,
+    /// The consumer has not been told of that yet.
+    untold: bool,
+}
+
+impl State {
+    fn lose(&mut self, error: InboxError) {
+        self.lost = Some(error);
+        self.untold = true;
+        self.ended = true;
+    }
 }
 
 /// What waits to be read.
@@ -160,7 +173,13 @@ impl Entry {
 
 pub(crate) fn inbox(options: &Options) -> (Deliver, Inbox) {
     let Options { budget, overflow, max_line, .. } = *options;
-    let shared = Arc::new(Shared { filled: Arc::clone(&options.filled), ..Shared::default() });
+    let state = State { spill: Spill::in_dir(options.spill_dir.clone()), ..State::default() };
+    let shared = Shared {
+        state: Mutex::new(state),
+        filled: Arc::clone(&options.filled),
+        ..Shared::default()
+    };
+    let shared = Arc::new(shared);
     let deliver = Deliver { shared: Arc::clone(&shared), budget, overflow };
     let inbox = Inbox {
         shared,
@@ -271,13 +290,20 @@ impl Inbox {
                 Ok(Some(item)) => Entry::from_spilled(item),
                 Ok(None) => break,
                 Err(error) => {
-                    state.ended = true;
-                    state.failed = true;
-                    Entry::Failed(InboxError::Spill(Arc::new(error)))
+                    // What is left in the file cannot be read either.
+                    state.spill = Spill::default();
+                    state.lose(InboxError::Spill(Arc::new(error)));
+                    break;
                 }
             };
             bytes += entry.cost();
             taken.push_back(entry);
+        }
+        state.stuck &= state.spill.in_memory() > READ_BACK;
+        // Everything that was kept is read first.
+        if state.untold && taken.is_empty() && state.spill.is_empty() {
+            state.untold = false;
+            taken.extend(state.lost.clone().map(Entry::Failed));
         }
         // What was taken last has been read by now.
         state.bytes = bytes;
@@ -304,7 +330,7 @@ impl Deliver {
 
     fn push(&self, entry: Entry) {
         let mut state = self.shared.lock();
-        if !state.failed {
+        if state.lost.is_none() {
             self.keep(&mut state, entry);
         }
         drop(state);
@@ -320,16 +346,16 @@ impl Deliver {
             state.queue.push_back(entry);
             return;
         }
-        let result = match (self.overflow, entry.into_spilled()) {
-            (Overflow::Spill, Some(item)) => {
-                state.spill.push(&item).map_err(|error| InboxError::Spill(Arc::new(error)))
-            }
-            _ => Err(InboxError::TooSlow { budget: self.budget }),
+        let (Overflow::Spill, Some(item)) = (self.overflow, entry.into_spilled()) else {
+            return state.lose(InboxError::TooSlow { budget: self.budget });
         };
-        if let Err(error) = result {
-            state.queue.push_back(Entry::Failed(error));
-            state.failed = true;
-            state.ended = true;
+        match state.spill.push(&item) {
+            Ok(()) => state.stuck = false,
+            // It is kept in memory; the agent is held up as soon as possible.
+            Err(_) if state.spill.in_memory() <= self.budget.max(READ_BACK) + READ_BACK => {
+                state.stuck = true;
+            }
+            Err(error) => state.lose(InboxError::Spill(Arc::new(error))),
         }
     }
 
@@ -346,7 +372,7 @@ impl Deliver {
     /// Tells the consumer of something that is no line.
     pub(crate) fn push_error(&self, error: InboxError) {
         let mut state = self.shared.lock();
-        if !state.failed {
+        if state.lost.is_none() {
             state.queue.push_back(Entry::Failed(error));
         }
         drop(state);
@@ -361,7 +387,17 @@ impl Deliver {
 
     /// Whether the agent should not be read for now.
     pub(crate) fn is_full(&self) -> bool {
-        self.overflow == Overflow::Pause && self.shared.lock().bytes > self.budget
+        let state = self.shared.lock();
+        match self.overflow {
+            Overflow::Pause => state.bytes > self.budget,
+            Overflow::Spill => state.stuck,
+            Overflow::Fail => false,
+        }
+    }
+
+    /// Why nothing more is kept, if so.
+    pub(crate) fn lost(&self) -> Option<InboxError> {
+        self.shared.lock().lost.clone()
     }
 
     /// Whether the consumer reads, and has enough to read for now.

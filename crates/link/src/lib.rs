@@ -9,7 +9,9 @@
 //! - [`Driver`]: the future that does the work. Spawn it.
 //!
 //! The driver never waits for whoever reads the inbox: control lines are served whatever the consumer
-//! does. What is not read costs memory up to a budget, and then what [`Overflow`] says.
+//! does. What is not read costs memory up to a budget, and then what [`Overflow`] says. Requests of the
+//! agent that nobody has answered are kept up to [a limit](Options::open_requests); beyond it, the agent is
+//! not read until there is room.
 //!
 //! ```
 //! use duologue_link::{Options, connect};
@@ -41,13 +43,14 @@ mod driver;
 mod inbox;
 mod link;
 mod options;
+mod requests;
 mod sieve;
 mod spill;
 mod standing;
 
 pub use driver::{Driver, connect};
 pub use inbox::{Inbox, InboxError, Item, Taken};
-pub use link::{Ask, Asks, Link, RequestError};
-pub use options::{DEFAULT_BUDGET, Options, Overflow, Tap};
+pub use link::{Ask, Asks, Link, Received, RequestError};
+pub use options::{DEFAULT_BUDGET, DEFAULT_OPEN_REQUESTS, Options, Overflow, Tap};
 pub use spill::Spill;
 pub use standing::Standing;

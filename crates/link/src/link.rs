@@ -8,6 +8,8 @@ use duologue_protocol::lines::Prompt;
 use duologue_protocol::{Fault, RawObject, RequestId};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use tokio::time::Instant;
+
 use crate::standing::Standing;
 
 /// What the handles tell the driver.
@@ -15,7 +17,10 @@ use crate::standing::Standing;
 pub(crate) enum Command {
     Prompt(Box<Prompt>, oneshot::Sender<()>),
     Request(Request, Option<Duration>, oneshot::Sender<Result<Box<Success>, Failure>>),
-    Answer(RequestId, Answer),
+    /// An answer, to the request that was received then if that is said.
+    Answer(RequestId, Option<Received>, Answer),
+    /// The answer that is sent if there is no other until then.
+    AnswerBy(RequestId, Received, Instant, Answer),
     LeaveUnanswered(RequestId),
     IsOpen(RequestId, oneshot::Sender<bool>),
     /// Whoever waited for the answer to a request waits no more.
@@ -108,7 +113,55 @@ impl Link {
     /// # Errors
     /// If the conversation has ended.
     pub async fn answer(&self, id: RequestId, answer: Answer) -> Result<(), RequestError> {
-        self.tell(Command::Answer(id, answer)).await
+        self.tell(Command::Answer(id, None, answer)).await
+    }
+
+    /// Answers the request of the agent that was received then. If it was withdrawn or answered
+    /// meanwhile, nothing is sent, also if the agent has used the same id again.
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn answer_received(
+        &self,
+        id: RequestId,
+        received: Received,
+        answer: Answer,
+    ) -> Result<(), RequestError> {
+        self.tell(Command::Answer(id, Some(received), answer)).await
+    }
+
+    /// Sets the deadline of a request of the agent. If it is still open at that time, this answer is
+    /// sent, and [`Asks`] tells that the request is withdrawn. The clock decides when an answer is
+    /// sent: one that comes after the deadline is never sent, however busy the runtime was.
+    ///
+    /// ```no_run
+    /// # async fn example(link: duologue_link::Link, mut asks: duologue_link::Asks)
+    /// # -> Result<(), duologue_link::RequestError> {
+    /// use std::time::Duration;
+    /// use duologue_link::Ask;
+    /// use duologue_protocol::host_link::Answer;
+    ///
+    /// while let Some(ask) = asks.next().await {
+    ///     if let Ask::Asked { id, received, .. } = ask {
+    ///         let deadline = received.at() + Duration::from_secs(30);
+    ///         let too_late = Answer::Error("no decision in time".into());
+    ///         link.answer_by(id, received, deadline, too_late).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the conversation has ended.
+    pub async fn answer_by(
+        &self,
+        id: RequestId,
+        received: Received,
+        deadline: Instant,
+        answer: Answer,
+    ) -> Result<(), RequestError> {
+        self.tell(Command::AnswerBy(id, received, deadline, answer)).await
     }
 
     /// Leaves a request of the agent unanswered, as some must be.
@@ -211,7 +264,7 @@ impl Drop for Waiting<'_> {
 
 /// Something the agent asks, or takes back.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_enums, reason = "a request is made, or is no longer open")]
 pub enum Ask {
     /// The agent asks. Answer it once, through the [`Link`].
     Asked {
@@ -219,12 +272,29 @@ pub enum Ask {
         id: RequestId,
         /// What is asked.
         request: Box<AgentRequest>,
+        /// Which request it is: the agent may use an id again.
+        received: Received,
     },
-    /// The agent no longer asks: stop working on it and answer nothing.
+    /// The agent no longer asks, or the [deadline](Link::answer_by) has passed: stop working on it and
+    /// answer nothing.
     Withdrawn {
         /// The request.
         id: RequestId,
     },
+}
+
+/// A request of the agent, as it was received: tells requests with the same id apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Received {
+    pub(crate) at: Instant,
+    pub(crate) serial: u64,
+}
+
+impl Received {
+    /// When the request was read from the agent.
+    pub const fn at(&self) -> Instant {
+        self.at
+    }
 }
 
 /// What the agent asks of the host.

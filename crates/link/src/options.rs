@@ -1,5 +1,6 @@
 //! How a link behaves.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Line};
@@ -7,6 +8,10 @@ use tokio::sync::Notify;
 
 /// How many bytes of unread lines are kept in memory unless told otherwise: 64 MiB.
 pub const DEFAULT_BUDGET: usize = 64 * 1024 * 1024;
+
+/// How many bytes of open requests of the agent are kept unless told otherwise: 64 MiB. Each counts
+/// 4 KiB beside its line.
+pub const DEFAULT_OPEN_REQUESTS: usize = 64 * 1024 * 1024;
 
 /// How a link behaves.
 ///
@@ -21,6 +26,8 @@ pub struct Options {
     pub(crate) budget: usize,
     pub(crate) overflow: Overflow,
     pub(crate) max_line: usize,
+    pub(crate) open_requests: usize,
+    pub(crate) spill_dir: Option<PathBuf>,
     pub(crate) serial: bool,
     pub(crate) watch_tools: bool,
     pub(crate) legacy: bool,
@@ -34,6 +41,8 @@ impl Default for Options {
             budget: DEFAULT_BUDGET,
             overflow: Overflow::Spill,
             max_line: DEFAULT_MAX_LINE,
+            open_requests: DEFAULT_OPEN_REQUESTS,
+            spill_dir: None,
             serial: false,
             watch_tools: false,
             legacy: false,
@@ -62,6 +71,22 @@ impl Options {
     #[must_use]
     pub const fn max_line(mut self, bytes: usize) -> Self {
         self.max_line = bytes;
+        self
+    }
+
+    /// How many bytes of requests of the agent may be open. Beyond that, the agent is not read until
+    /// some are answered; but it is, up to twice as many, while an answer of the agent is awaited or it
+    /// does not read what was sent to it.
+    #[must_use]
+    pub const fn open_requests(mut self, bytes: usize) -> Self {
+        self.open_requests = bytes;
+        self
+    }
+
+    /// The directory for the temporary file of [`Overflow::Spill`]; that of the system by default.
+    #[must_use]
+    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.spill_dir = Some(dir.into());
         self
     }
 
@@ -130,7 +155,10 @@ impl std::fmt::Debug for Tap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Lines go to a temporary file that only its owner can read, and come back in order.
+    /// Lines go to a temporary file that only its owner can read, and come back in order. If the file
+    /// cannot be written (the disk is full), the agent is not read until the consumer has caught up. While
+    /// an answer of the agent is awaited it is read all the same, up to another budget's worth of
+    /// memory; beyond that, the inbox ends with an error.
     #[default]
     Spill,
     /// The agent is not read until the consumer has caught up; but it is while an answer is awaited.

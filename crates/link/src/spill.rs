@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::PathBuf;
 
 use duologue_protocol::{Direction, Line};
 
 use crate::inbox::Item;
 
-/// How much is read back at once.
-const READ_BACK: usize = 1024 * 1024;
+/// How much is written and read back at once.
+pub(crate) const READ_BACK: usize = 1024 * 1024;
 
 /// A queue of lines in a temporary file, which has no name, can be read by its owner only, and goes
 /// with its last handle. The file is made when it is needed.
@@ -26,6 +27,7 @@ const READ_BACK: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct Spill {
     file: Option<File>,
+    dir: Option<PathBuf>,
     /// Where the first unread entry begins, and where the last one ends.
     read_at: u64,
     end: u64,
@@ -37,6 +39,16 @@ pub struct Spill {
 }
 
 impl Spill {
+    /// One whose file is in this directory; in that of the system if there is none.
+    pub fn in_dir(dir: Option<PathBuf>) -> Self {
+        Self { dir, ..Self::default() }
+    }
+
+    /// How many bytes are in memory, on their way to the file or back.
+    pub fn in_memory(&self) -> usize {
+        self.unwritten.len() + self.unread.len().saturating_sub(self.unread_at)
+    }
+
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.read_at == self.end && self.unwritten.is_empty() && self.unread_at == self.unread.len()
@@ -45,7 +57,8 @@ impl Spill {
     /// Puts a line at the end.
     ///
     /// # Errors
-    /// If the file cannot be made or written.
+    /// If the file cannot be made or written. The line is kept in memory then, and comes out in its
+    /// place; a later call tries to write it again.
     pub fn push(&mut self, item: &Item) -> io::Result<()> {
         let raw = item.line.raw();
         let length = u32::try_from(raw.len()).map_err(io::Error::other)?;
@@ -54,13 +67,17 @@ impl Spill {
         self.unwritten.push(flags);
         self.unwritten.extend(length.to_le_bytes());
         self.unwritten.extend(raw);
-        if self.unwritten.len() >= READ_BACK { self.write() } else { Ok(()) }
+        if self.unwritten.len() < READ_BACK {
+            return Ok(());
+        }
+        self.write()
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(tempfile::tempfile()?),
+        let file = match (&mut self.file, &self.dir) {
+            (Some(file), _) => file,
+            (None, Some(dir)) => self.file.insert(tempfile::tempfile_in(dir)?),
+            (None, None) => self.file.insert(tempfile::tempfile()?),
         };
         file.seek(SeekFrom::Start(self.end))?;
         file.write_all(&self.unwritten)?;

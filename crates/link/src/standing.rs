@@ -6,6 +6,8 @@ use duologue_protocol::SessionId;
 use duologue_protocol::host_link::HostLink;
 use tokio::time::Instant;
 
+use crate::inbox::InboxError;
+
 /// How a conversation stands, as its driver sees it, whatever the consumer has read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -31,6 +33,8 @@ pub struct Standing {
     pub heard: Instant,
     /// The agent has closed its stdin and said nothing more: that is why the conversation has ended.
     pub deaf: bool,
+    /// Why lines of the agent are no longer kept for the consumer, if they are not.
+    pub lost: Option<InboxError>,
     /// The agent's stdout has ended.
     pub ended: bool,
     writes: Arc<Writes>,
@@ -86,6 +90,7 @@ impl Standing {
             session_id: None,
             heard: Instant::now(),
             deaf: false,
+            lost: None,
             ended: false,
             writes,
         }
@@ -99,8 +104,7 @@ impl Standing {
 
     /// Takes over how the machine stands. True if something changed.
     pub(crate) fn follow(&mut self, machine: &HostLink, outgoing: bool, ended: bool) -> bool {
-        let before =
-            (self.between_turns, self.idle, self.asking, self.unclear, self.tools_running);
+        let before = (self.between_turns, self.idle, self.asking, self.unclear, self.tools_running);
         let counted = (self.results, self.ended);
         self.between_turns = machine.is_between_turns();
         self.idle = machine.may_close() && !outgoing;

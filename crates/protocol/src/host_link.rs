@@ -274,7 +274,8 @@ impl HostLink {
             _ => {
                 let decoded = line.to_host();
                 let known = decoded.known();
-                let ended = self.activity.saw(Reading::of(&decoded, line), known, self.reads_calls());
+                let ended =
+                    self.activity.saw(Reading::of(&decoded, line), known, self.reads_calls());
                 if let Some(message) = known {
                     self.ask_by_call(message);
                 } else if let Some(result) = ended {

@@ -14,6 +14,7 @@ mod seen;
 mod turns;
 mod work;
 
+use crate::budget::Budget;
 use crate::id::Uuid;
 use crate::lines::{CommandState, Prompt as PromptLine, TurnResult, User};
 use crate::text::Text;
@@ -76,6 +77,11 @@ pub(crate) struct Ended {
 }
 
 impl Ledger {
+    /// One that keeps no more than this.
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self { prompts: Prompts::new(budget), ..Self::default() }
+    }
+
     /// What has changed since the last call.
     pub(crate) fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
@@ -171,7 +177,7 @@ impl Ledger {
             Some(turn) => &mut turn.prompts,
             None => &mut self.taken,
         };
-        prompts.push(name);
+        turns::add_prompt(prompts, name);
         if prompts.len() > 1 {
             let with = named(prompts.get(..MOST_MERGED).unwrap_or(prompts));
             self.steps.push(Step::Merged { turn, uuid, with });
@@ -260,7 +266,9 @@ impl Ledger {
             if let Some(prompt) = self.prompts.settle(uuid) {
                 let accepted = prompt.uuid.clone();
                 self.steps.push(Step::Accepted { turn: number, uuid: accepted, text: None });
-                turn.prompts.extend(prompt.uuid);
+                if let Some(uuid) = prompt.uuid {
+                    turns::add_prompt(&mut turn.prompts, uuid);
+                }
                 if turn.prompts.len() > 1 {
                     let with = named(turn.prompts.get(..MOST_MERGED).unwrap_or(&turn.prompts));
                     self.steps.push(Step::Merged { turn: number, uuid: Some(uuid.clone()), with });
@@ -309,13 +317,13 @@ impl Ledger {
     }
 
     /// Another process goes on with the conversation: its turns are counted on.
-    pub(crate) fn restart(&mut self) -> Self {
-        Self { turns: self.turns.restart(), ..Self::default() }
+    pub(crate) fn restart(&mut self, budget: Budget) -> Self {
+        Self { turns: self.turns.restart(), ..Self::new(budget) }
     }
 
     /// The process has ended: nothing is open any more.
     pub(crate) fn ended(&mut self) {
-        *self = Self { results: self.results, ..self.restart() };
+        *self = Self { results: self.results, ..self.restart(Budget::default()) };
     }
 }
 

@@ -62,6 +62,7 @@ pub mod tool;
 pub mod transcript;
 pub mod visible;
 
+mod budget;
 mod frame;
 mod id;
 mod json;

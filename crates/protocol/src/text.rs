@@ -147,6 +147,14 @@ impl Text {
         self.lone_surrogates().is_some()
     }
 
+    /// How many bytes it keeps in memory: those of its whole line.
+    pub(crate) fn retained(&self) -> usize {
+        match &self.0 {
+            Repr::Slice { source, .. } => source.as_str().len(),
+            Repr::Static(_) => 0,
+        }
+    }
+
     /// The same text in an allocation of its own, so that its line can be freed.
     #[must_use]
     pub fn detach(&self) -> Self {

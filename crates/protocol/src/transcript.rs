@@ -54,9 +54,11 @@ use crate::to_agent::ToAgent;
 use crate::to_host::ToHost;
 use crate::wire::{Map, Wire};
 
+pub use crate::budget::DEFAULT_OPEN_LIMIT;
 pub use body::*;
 pub use event::Event;
 
+use crate::budget::{Budget, Charge};
 use out::Out;
 
 /// How much of a malformed line an event shows.
@@ -68,10 +70,14 @@ const EXCERPT: usize = 200;
 /// events out with [`poll_event`](Self::poll_event) until there are none. Both directions give the
 /// most; the agent's stdout alone gives all but what only the host knows.
 ///
-/// What it keeps depends on what is open (agents at work, prompts that wait, requests without an
-/// answer), not on the length of the conversation.
+/// What it keeps depends on what is open (messages that are written, calls and agents at work, prompts
+/// that wait, requests without an answer), not on the length of the conversation; and of that it keeps
+/// at most [`open_limit`](Self::open_limit) bytes.
 #[derive(Debug, Default)]
 pub struct Transcript {
+    budget: Budget,
+    /// That the limit is reached was told in this turn.
+    limit_told: bool,
     events: VecDeque<Event>,
     /// Lines to the host that came already.
     seen: Seen,
@@ -98,12 +104,75 @@ struct HostAsk {
     subtype: Text,
     /// The prompt it is about.
     prompt: Option<Uuid>,
+    /// The room that it takes.
+    _charge: Charge,
 }
 
 impl Transcript {
     /// One that has seen nothing.
     pub fn new() -> Self {
-        Self::default()
+        Self::with_budget(Budget::default())
+    }
+
+    /// How many bytes are kept for what is open: 64 MiB unless set. Call it before anything else.
+    ///
+    /// Beyond that, an [`Event::LimitReached`] tells so, at most once a turn, and less is known:
+    ///
+    /// - Deltas are still told. If a streamed block is never finished,
+    ///   [`BlockAbandoned::omitted_bytes`] says how much of it is missing. The line with the whole
+    ///   block tells all of it, as always.
+    /// - A message whose blocks found no room is told line by line; snapshots of it may tell blocks again.
+    /// - Calls, agents and requests for which there is no room are told when they begin, but perhaps not
+    ///   how they end, and agents may be taken for the main agent.
+    ///
+    /// ```
+    /// use duologue_protocol::transcript::{Event, Transcript};
+    /// use duologue_protocol::{Direction, Line};
+    ///
+    /// let mut transcript = Transcript::new().open_limit(10_000);
+    /// let piece = "x".repeat(1_000);
+    /// let delta = format!(
+    ///     r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{piece}"}}}}}}"#
+    /// );
+    /// for _ in 0..1_000 {
+    ///     transcript.handle_line(Direction::ToHost, &Line::from(delta.as_str()));
+    /// }
+    /// transcript.handle_end();
+    /// let events: Vec<Event> = std::iter::from_fn(|| transcript.poll_event()).collect();
+    /// let deltas = events.iter().filter(|event| matches!(event, Event::TextDelta(_))).count();
+    /// assert_eq!(deltas, 1_000);
+    /// let abandoned = events.iter().find_map(|event| match event {
+    ///     Event::BlockAbandoned(block) => Some(block),
+    ///     _ => None,
+    /// });
+    /// let block = abandoned.unwrap();
+    /// let kept = block.text.as_str().unwrap().len() as u64;
+    /// assert!(kept < 10_000);
+    /// assert_eq!(kept + block.omitted_bytes.as_u64().unwrap(), 1_000_000);
+    /// ```
+    #[must_use]
+    pub fn open_limit(self, bytes: usize) -> Self {
+        Self::with_budget(Budget::new(bytes))
+    }
+
+    fn with_budget(budget: Budget) -> Self {
+        Self {
+            messages: messages::Messages::new(budget.clone()),
+            agents: agents::Agents::new(budget.clone()),
+            asks: asks::Asks::new(budget.clone()),
+            ledger: Ledger::new(budget.clone()),
+            budget,
+            ..Self::default()
+        }
+    }
+
+    /// Tells that something found no room, if so.
+    fn tell_limit(&mut self) {
+        if self.budget.take_exceeded() && !self.limit_told {
+            self.limit_told = true;
+            let limit = self.budget.limit() as u64;
+            self.out(None).emit(LimitReached::new().limit_bytes(limit));
+        }
     }
 
     /// The next event, or `None` until another line comes.
@@ -124,6 +193,11 @@ impl Transcript {
 
     /// A line to the host came, which was read already.
     pub fn handle_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
+        self.to_host(decoded, line);
+        self.tell_limit();
+    }
+
+    fn to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
         match decoded {
             Decoded::Known(message) => self.message_to_host(message),
             // A result of a new kind ends its turn all the same.
@@ -194,6 +268,7 @@ impl Transcript {
                 self.malformed(Direction::ToAgent, fault.to_string(), line.raw())
             }
         }
+        self.tell_limit();
     }
 
     /// The stream has ended: whatever is open will not be finished.
@@ -213,9 +288,11 @@ impl Transcript {
     /// [`handle_end`](Self::handle_end): turns are counted on, everything else begins anew.
     pub fn handle_restart(&mut self) {
         let events = std::mem::take(&mut self.events);
-        let ledger = self.ledger.restart();
         let session = self.session.take();
-        *self = Self { events, ledger, session, ..Self::default() };
+        // Everything that was open is closed, and its room is free.
+        let budget = Budget::new(self.budget.limit());
+        let ledger = self.ledger.restart(budget.clone());
+        *self = Self { events, ledger, session, ..Self::with_budget(budget) };
     }
 
     fn unknown(&mut self, way: Direction, kind: &str, subtype: Option<&str>, json: String) {

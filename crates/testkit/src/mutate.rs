@@ -130,7 +130,8 @@ pub fn mutate(lines: &mut Vec<Vec<u8>>, from: usize, random: &mut Random) -> Opt
         }
         Kind::Swap => lines.swap(at, from + random.below(count)),
         Kind::Garbage => {
-            let garbage = [&b"(node:12) Warning: deprecated"[..], b"{", b"[1,2]", b"\xff\xfe", b"null"];
+            let garbage =
+                [&b"(node:12) Warning: deprecated"[..], b"{", b"[1,2]", b"\xff\xfe", b"null"];
             let garbage = garbage.get(random.below(garbage.len())).copied().unwrap_or_default();
             lines.insert(at, garbage.to_vec());
         }
@@ -166,7 +167,8 @@ fn changed(mut line: Vec<u8>, kind: Kind, random: &mut Random) -> Vec<u8> {
             let Some(key) = keys.get(random.below(keys.len())) else { return line };
             match kind {
                 Kind::Retype => {
-                    let values = [json!(7), json!("x"), json!(null), json!([]), json!({}), json!(true)];
+                    let values =
+                        [json!(7), json!("x"), json!(null), json!([]), json!({}), json!(true)];
                     let value = values.get(random.below(values.len())).cloned();
                     object.insert(key.clone(), value.unwrap_or_default());
                 }

@@ -226,7 +226,12 @@ impl SessionBuilder {
         self
     }
 
-    /// How long handlers may take where a person answers: for ever by default. Then the answer is no.
+    /// How long permissions, questions, plans, forms and dialogs may take, from when the request was
+    /// read: for ever by default. Then the answer is no.
+    ///
+    /// The clock decides when the answer is sent, so that a handler that blocks its thread cannot
+    /// allow anything after its deadline. As long as another thread of the runtime is free, the *no* is
+    /// sent on time. Requests that are [left open](Self::answer_by_hand) have the same deadline.
     #[must_use]
     pub const fn answer_within(mut self, deadline: Duration) -> Self {
         self.handlers.deadline = Some(deadline);
@@ -290,6 +295,19 @@ impl SessionBuilder {
     #[must_use]
     pub const fn overflow(mut self, overflow: Overflow) -> Self {
         self.config.overflow = overflow;
+        self
+    }
+
+    /// The directory for that temporary file; that of the system by default.
+    #[must_use]
+    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.config.spill_dir = Some(dir.into());
+        self
+    }
+
+    /// Handlers may block: each gets a thread.
+    pub(crate) const fn handlers_block(mut self) -> Self {
+        self.config.handlers_block = true;
         self
     }
 

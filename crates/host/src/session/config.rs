@@ -42,6 +42,11 @@ impl Respawn {
 
     /// It is started again and resumes its conversation, at most so many times in a row without a
     /// turn that ends. Turns that ran fail; no prompt is sent twice.
+    ///
+    /// What was changed since (the permission mode, the model, MCP servers, thinking, settings, added
+    /// directories, permissions for the session…) is changed again, in the order in which it took effect,
+    /// before any prompt is sent. What the agent refuses then is [a notice](crate::Session::notices); if
+    /// it refuses the permission mode, the session is over.
     pub const fn up_to(times: u32) -> Self {
         Self { times, resend: false }
     }
@@ -107,6 +112,10 @@ pub(crate) struct Config {
     pub(crate) linger: Duration,
     pub(crate) budget: usize,
     pub(crate) overflow: Overflow,
+    /// Where what does not fit into memory is kept.
+    pub(crate) spill_dir: Option<PathBuf>,
+    /// Handlers may block their thread.
+    pub(crate) handlers_block: bool,
     pub(crate) max_line: usize,
     pub(crate) max_image_pixels: usize,
     pub(crate) serial: bool,
@@ -133,6 +142,8 @@ impl Default for Config {
             linger: Duration::from_secs(600),
             budget: DEFAULT_BUDGET,
             overflow: Overflow::default(),
+            spill_dir: None,
+            handlers_block: false,
             max_line: DEFAULT_MAX_LINE,
             max_image_pixels: MOST_PIXELS,
             serial: false,

@@ -69,7 +69,7 @@ impl Session {
     ///
     /// # Errors
     /// If it is empty, holds a picture that the API would refuse, or was sent before; if the budget is
-    /// used up; if the agent is gone.
+    /// used up; if the agent is gone, or its lines could not be kept.
     pub async fn prompt(&self, prompt: impl IntoPrompt) -> Result<Turn, Error> {
         let inner = &self.inner;
         let mut prompt = prompt.into_prompt();
@@ -87,6 +87,7 @@ impl Session {
             prompt = prompt.client_composed(true);
         }
         let live = inner.live().await?;
+        inner.can_be_followed(&live)?;
         let seat = inner.sit(Wants::Turn(uuid.clone()), live.number);
         inner.keep(&prompt);
         if live.link.prompt(prompt).await.is_err() {

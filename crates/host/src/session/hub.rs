@@ -3,7 +3,7 @@
 //! Nobody runs it: whoever reads pumps it. What belongs to others meanwhile waits in their queues.
 
 use std::collections::VecDeque;
-use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use duologue_link::{Inbox, InboxError, Item, Taken};
@@ -13,10 +13,9 @@ use duologue_protocol::{Decoded, Direction, SessionId, ToHost, Uuid};
 use crate::error::Error;
 use crate::outcome::TurnOutcome;
 
+use super::applied::Applied;
+use super::limbo::{Limbo, prompt_of, tells_whose};
 use super::queue::{Parcel, Queue};
-
-/// How many events of a turn may wait until it is known whose turn it is.
-const MOST_IN_LIMBO: usize = 256;
 
 /// How many lines are worked on at once if they are there, and from how many bytes on it is enough.
 ///
@@ -104,30 +103,36 @@ pub(crate) struct Hub {
     transcript: Transcript,
     seats: Vec<Seat>,
     seated: u64,
-    limbo: VecDeque<(Event, usize)>,
+    /// Events of turns of which it is not known whose they are.
+    limbo: Limbo,
     /// Who gets the event at hand: kept, as there are many events. So are the lines at hand.
     recipients: Vec<usize>,
     lines: Vec<(Item, Option<Decoded<ToHost>>)>,
     budget: usize,
+    spill_dir: Option<PathBuf>,
     over: Option<Result<(), Error>>,
     pub(crate) spent_usd: f64,
     pub(crate) session_id: Option<SessionId>,
+    /// What was changed since the agent was started.
+    pub(crate) applied: Applied,
 }
 
 impl Hub {
-    pub(crate) fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize, spill_dir: Option<PathBuf>) -> Self {
         Self {
             runs: VecDeque::new(),
             transcript: Transcript::new(),
             seats: Vec::new(),
             seated: 0,
-            limbo: VecDeque::new(),
+            limbo: Limbo::new(budget, spill_dir.clone()),
             recipients: Vec::new(),
             lines: Vec::new(),
             budget,
+            spill_dir,
             over: None,
             spent_usd: 0.0,
             session_id: None,
+            applied: Applied::default(),
         }
     }
 
@@ -159,13 +164,24 @@ impl Hub {
             (Some(Ok(())), _) => Some(Ok(None)),
             (None, _) => None,
         };
-        let queue = Queue::new(self.budget);
+        let queue = Queue::new(self.budget, self.spill_dir.clone());
         self.seats.push(Seat { id, wants, queue, turn: None, run, accepted: false, over });
         id
     }
 
     pub(crate) fn leave(&mut self, id: SeatId) {
         self.seats.retain(|seat| seat.id != id);
+    }
+
+    /// Whether what the agent says can be told.
+    ///
+    /// # Errors
+    /// If its lines could not be kept.
+    pub(crate) fn can_be_followed(&self) -> Result<(), Error> {
+        match &self.over {
+            Some(Err(error @ Error::Stream(_))) => Err(error.clone()),
+            _ => Ok(()),
+        }
     }
 
     /// The prompts that no result has answered yet, oldest first.
@@ -208,7 +224,7 @@ impl Hub {
                 Some(over) => Found::Over(over.clone()),
                 None => Found::Nothing,
             },
-            Err(error) => Found::Over(Err(spill_error(error))),
+            Err(error) => Found::Over(Err(Error::Queue(Arc::new(error)))),
         }
     }
 
@@ -251,6 +267,7 @@ impl Hub {
         self.transcript.handle_end();
         self.route_all(0);
         self.transcript.handle_restart();
+        self.applied.ended();
         self.apply(number, ending);
         Pumped::Something
     }
@@ -303,8 +320,14 @@ impl Hub {
         }
         for (item, decoded) in &self.lines {
             match decoded {
-                Some(decoded) => self.transcript.handle_to_host(decoded, &item.line),
-                None => self.transcript.handle_line(Direction::ToAgent, &item.line),
+                Some(decoded) => {
+                    self.applied.came(decoded);
+                    self.transcript.handle_to_host(decoded, &item.line);
+                }
+                None => {
+                    self.applied.sent(&item.line);
+                    self.transcript.handle_line(Direction::ToAgent, &item.line);
+                }
             }
         }
         // What an event keeps in memory is its line. On the whole that comes to this.
@@ -352,11 +375,11 @@ impl Hub {
         let owned = recipients
             .iter()
             .any(|at| self.seats.get(*at).is_some_and(|seat| matches!(seat.wants, Wants::Turn(_))));
-        if waiting && !owned && turn.is_some() {
-            if self.limbo.len() == MOST_IN_LIMBO {
-                self.limbo.pop_front();
-            }
-            self.limbo.push_back((event.clone(), size));
+        match turn {
+            Some(turn) if waiting && !owned => self.limbo.push(turn, event.clone(), size),
+            // From now on a prompt that joins the turn is told what happens after that.
+            Some(turn) if owned && !tells_whose(&event) => self.limbo.forget(turn),
+            _ => {}
         }
         let last = recipients.pop();
         for at in recipients.drain(..) {
@@ -415,8 +438,12 @@ impl Hub {
                 continue;
             }
             seat.turn = turn;
-            for (event, size) in self.limbo.iter().filter(|(event, _)| event.turn() == turn) {
-                seat.push(Parcel::Event(event.clone()), *size);
+            let Some(turn) = turn else { continue };
+            let shown = self.limbo.show(turn, |event, size| {
+                seat.push(Parcel::Event(event), size);
+            });
+            if let Err(error) = shown {
+                seat.over = Some(Err(Error::Queue(Arc::new(error))));
             }
         }
     }
@@ -431,7 +458,9 @@ impl Hub {
                         seat.over = Some(Ok(Some(TurnOutcome::new(finished.clone()))));
                     }
                 }
-                self.limbo.retain(|(event, _)| event.turn() != turn);
+                if let Some(turn) = turn {
+                    self.limbo.forget(turn);
+                }
             }
             Event::PromptCancelled(cancelled) => {
                 for seat in self.seats.iter_mut().filter(|seat| seat.over.is_none()) {
@@ -454,22 +483,7 @@ impl Hub {
 impl Seat {
     fn push(&mut self, parcel: Parcel, size: usize) {
         if let Err(error) = self.queue.push(parcel, size) {
-            self.over = Some(Err(spill_error(error)));
+            self.over = Some(Err(Error::Queue(Arc::new(error))));
         }
-    }
-}
-
-fn spill_error(error: io::Error) -> Error {
-    Error::Stream(InboxError::Spill(Arc::new(error)))
-}
-
-/// The prompt that an event is about.
-fn prompt_of(event: &Event) -> Option<&Uuid> {
-    match event {
-        Event::PromptQueued(event) => event.uuid.value(),
-        Event::PromptAccepted(event) => event.uuid.value(),
-        Event::PromptMerged(event) => event.uuid.value(),
-        Event::PromptCancelled(event) => event.uuid.value(),
-        _ => None,
     }
 }

@@ -111,7 +111,7 @@ impl Inner {
         version: Option<CliVersion>,
         verbatim: bool,
     ) -> Self {
-        let hub = Mutex::new(Hub::new(config.budget));
+        let hub = Mutex::new(Hub::new(config.budget, config.spill_dir.clone()));
         Self {
             config,
             version,
@@ -249,6 +249,17 @@ impl Inner {
                 None => Err(self.why_ended(live.number).await),
             },
         }
+    }
+
+    /// Whether what the agent says can be told.
+    ///
+    /// # Errors
+    /// If its lines could not be kept, in this run or in one before.
+    pub(crate) fn can_be_followed(&self, live: &Live) -> Result<(), Error> {
+        if let Some(lost) = live.link.standing().borrow().lost.clone() {
+            return Err(lost.into());
+        }
+        lock(&self.hub).can_be_followed()
     }
 
     /// Remembers the name of a prompt. False if it was used before.

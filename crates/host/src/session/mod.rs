@@ -1,5 +1,6 @@
 //! A conversation with an agent.
 
+mod applied;
 mod builder;
 mod closing;
 mod config;
@@ -8,6 +9,7 @@ mod handle;
 mod hub;
 mod inner;
 mod interrupt;
+mod limbo;
 mod options;
 mod queue;
 mod run;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::PathBuf;
 
 use duologue_link::{Item, Spill};
 use duologue_protocol::transcript::Event;
@@ -31,8 +32,8 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new(budget: usize) -> Self {
-        Self { parcels: VecDeque::new(), bytes: 0, budget, spill: Spill::default() }
+    pub(crate) fn new(budget: usize, spill_dir: Option<PathBuf>) -> Self {
+        Self { parcels: VecDeque::new(), bytes: 0, budget, spill: Spill::in_dir(spill_dir) }
     }
 
     /// Puts a parcel at the end. `size` is that of the line it came from.
@@ -63,20 +64,33 @@ impl Queue {
             into.push_back(parcel);
         }
         if taken == 0 {
-            into.extend(self.pop_spilled()?);
+            into.extend(self.pop_spilled()?.map(|(parcel, _)| parcel));
         }
         Ok(())
     }
 
-    fn pop_spilled(&mut self) -> io::Result<Option<Parcel>> {
+    /// Takes the oldest parcel out, with the size of the line it came from.
+    pub(crate) fn pop(&mut self) -> io::Result<Option<(Parcel, usize)>> {
+        match self.parcels.pop_front() {
+            Some((cost, parcel)) => {
+                self.bytes -= cost;
+                Ok(Some((parcel, cost.saturating_sub(OVERHEAD))))
+            }
+            None => self.pop_spilled(),
+        }
+    }
+
+    fn pop_spilled(&mut self) -> io::Result<Option<(Parcel, usize)>> {
         let Some(item) = self.spill.pop()? else { return Ok(None) };
-        Ok(Some(match item.direction {
+        let size = item.line.raw().len();
+        let parcel = match item.direction {
             Direction::ToHost => Parcel::Line(item.line, None),
             Direction::ToAgent => {
                 let json = std::str::from_utf8(item.line.raw()).map_err(io::Error::other)?;
                 Parcel::Event(Event::from_json(json).map_err(io::Error::other)?)
             }
-        }))
+        };
+        Ok(Some((parcel, size)))
     }
 }
 
@@ -93,7 +107,7 @@ mod tests {
 
     #[test]
     fn events_and_lines_come_back_in_order_beyond_the_budget() {
-        let mut queue = Queue::new(2_000);
+        let mut queue = Queue::new(2_000, None);
         for number in 0..500 {
             if number % 3 == 0 {
                 let line = Line::from(format!("{{\"type\":\"x{number}\"}}"));

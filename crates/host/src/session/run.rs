@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duologue_link::{Options, connect};
-use duologue_protocol::control::McpMessage;
+use duologue_protocol::control::{ControlRequest as _, McpMessage, SetPermissionMode};
 use duologue_protocol::launch::{CliVersion, Conversation, EnvChange, Launch, LaunchPlan};
 use duologue_protocol::{RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -131,6 +131,7 @@ async fn spawn(inner: &Arc<Inner>, launch: &Launch, number: u64) -> Result<(), E
     let _beginning = Beginning(inner);
     tokio::spawn(supervise(Arc::clone(inner), live.clone(), Some(process), driver));
     shake_hands(inner, &live, &plan).await?;
+    apply_again(inner, &live).await?;
     if launch.fallback().is_some() && inner.version.is_some_and(|version| version < LOOKS_FIRST) {
         let ended = inner.why_ended(number);
         if let Ok(error) = tokio::time::timeout(LOOKS_AFTER, ended).await {
@@ -161,6 +162,9 @@ where
         .overflow(config.overflow)
         .max_line(config.max_line)
         .wake(Arc::clone(&inner.changed));
+    if let Some(dir) = &config.spill_dir {
+        options = options.spill_dir(dir);
+    }
     if config.serial {
         options = options.serial();
     }
@@ -186,7 +190,8 @@ where
         tokio::spawn(forward(live.clone(), name, messages));
     }
     let (handlers, left_open) = (Arc::clone(&inner.handlers), Arc::clone(&inner.left_open));
-    tokio::spawn(Server { handlers, left_open, link, mcp }.run(asks));
+    let threads = config.handlers_block;
+    tokio::spawn(Server { handlers, left_open, link, mcp, threads }.run(asks));
     if config.watchdog.watches() {
         tokio::spawn(watchdog::watch(Arc::clone(inner), live.clone()));
     }
@@ -235,6 +240,32 @@ async fn shake_hands(inner: &Arc<Inner>, live: &Live, plan: &LaunchPlan) -> Resu
             Ok(())
         }
     }
+}
+
+/// Changes in a new process what was changed in those before it. Nothing is asked of it meanwhile.
+///
+/// # Errors
+/// If the agent is gone, or refuses the permission mode: it must not go on with more rights than it had.
+async fn apply_again(inner: &Arc<Inner>, live: &Live) -> Result<(), Error> {
+    let (changes, overflowed) = {
+        let hub = lock(&inner.hub);
+        (hub.applied.changes(), hub.applied.overflowed())
+    };
+    if overflowed {
+        inner.notice("not all changes of the settings could be applied again".to_owned());
+    }
+    let timeout = inner.config.timeout;
+    for change in changes {
+        let Err(error) = live.link.request_raw(change.request, timeout).await else { continue };
+        match Error::of_request(&change.subtype, timeout, error) {
+            None => return Err(inner.why_ended(live.number).await),
+            Some(error) if change.subtype == SetPermissionMode::SUBTYPE => return Err(error),
+            Some(error) => {
+                inner.notice(format!("not applied again after the agent was restarted: {error}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Sees to the end of a run: tells everybody, and starts the agent again if that is wanted.
@@ -323,7 +354,9 @@ fn start_again(inner: Arc<Inner>, before: Live, resend: bool) -> BoxFuture<()> {
 async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
     let session = before.link.standing().borrow().session_id.clone();
     let session = session.or_else(|| lock(&inner.hub).session_id.clone());
-    let mut launch = inner.config.launch.clone();
+    // What was changed may stand in lines that nobody has read yet.
+    inner.catch_up();
+    let mut launch = lock(&inner.hub).applied.launch(inner.config.launch.clone());
     if let Some(session) = session {
         // What died in its first turn may have left nothing behind.
         launch = launch.conversation(match uuid::Uuid::parse_str(session.as_str()) {

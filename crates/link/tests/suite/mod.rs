@@ -1,3 +1,4 @@
 mod flow;
+mod limits;
 mod requests;
 mod support;

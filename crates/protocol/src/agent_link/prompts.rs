@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::content::{Content, ContentBlock};
+use crate::ledger::Seen;
 use crate::lines::{Priority, Prompt};
 use crate::message::Origin;
-use crate::ledger::Seen;
 
 use super::event::TurnStart;
 

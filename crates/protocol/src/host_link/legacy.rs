@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use crate::content::ContentBlock;
 use crate::control::CanUseTool;
 use crate::id::{RequestId, ToolUseId};
+use crate::ledger::Seen;
 use crate::legacy::{Approve, DenyLine, ToolResultLine};
 use crate::lines::Assistant;
 use crate::permission::PermissionResult;
 use crate::system::System;
 use crate::to_host::ToHost;
 use crate::tool::AskUserQuestion;
-use crate::ledger::Seen;
 use crate::wire::Wire;
 
 use super::event::Answer;

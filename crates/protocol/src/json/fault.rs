@@ -56,6 +56,8 @@ pub enum FaultKind {
     Contradiction(&'static str),
     /// Nested deeper than this crate follows.
     TooDeep,
+    /// The line has more values than this crate reads into types: 262,144.
+    TooMany,
 }
 
 impl Fault {
@@ -117,6 +119,7 @@ impl fmt::Display for FaultKind {
             Self::Missing(name) => write!(f, "`{name}` is missing"),
             Self::Contradiction(name) => write!(f, "`{name}` stands twice with different values"),
             Self::TooDeep => f.write_str("nested too deeply"),
+            Self::TooMany => f.write_str("more values than one line may have"),
         }
     }
 }

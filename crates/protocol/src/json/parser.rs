@@ -16,6 +16,11 @@ pub(crate) const MAX_DEPTH: usize = 512;
 /// recursion, which must fit the stack of a small thread in a debug build.
 const MAX_TYPED_DEPTH: usize = 128;
 
+/// How many values a line may have that are read into types: elements of lists, entries of maps and
+/// fields without a type. Each takes far more memory than its bytes, so that a line as long as the
+/// cap would take gigabytes. What stays raw is not counted.
+const MAX_VALUES: u32 = 1 << 18;
+
 /// A strict JSON reader over one line, whose texts are slices of that line.
 ///
 /// Only the types of this crate drive it; it is public because [`Wire`](crate::Wire) names it.
@@ -25,6 +30,8 @@ pub struct Parser<'l> {
     pub(super) at: usize,
     /// How many objects and arrays are open around this place.
     depth: usize,
+    /// How many values were counted.
+    values: u32,
     /// The shared line that texts are slices of; without one, they are copies.
     source: Option<&'l Source>,
 }
@@ -55,12 +62,12 @@ impl Kind {
 
 impl<'l> Parser<'l> {
     pub(crate) fn new(source: &'l Source) -> Self {
-        Self { text: source.as_str(), at: 0, depth: 0, source: Some(source) }
+        Self { text: source.as_str(), at: 0, depth: 0, values: 0, source: Some(source) }
     }
 
     /// A reader that borrows: good for looking, as its texts would be copies.
     pub(crate) fn borrowed(text: &'l str) -> Self {
-        Self { text, at: 0, depth: 0, source: None }
+        Self { text, at: 0, depth: 0, values: 0, source: None }
     }
 
     /// Reads only this part of the text, which must begin and end between characters.
@@ -351,6 +358,16 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
+    /// Counts a value that takes memory of its own.
+    #[inline]
+    pub(crate) fn count(&mut self) -> Result<(), Fault> {
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(self.fault(FaultKind::TooMany));
+        }
+        Ok(())
+    }
+
     /// Passes a closing bracket.
     #[inline]
     pub(super) fn close(&mut self) {
@@ -371,6 +388,7 @@ impl<'l> Parser<'l> {
             return Ok(());
         }
         for index in 0.. {
+            self.count()?;
             element(self).map_err(|fault| fault.at_index(index))?;
             self.skip_space();
             match self.byte() {

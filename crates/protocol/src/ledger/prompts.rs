@@ -6,6 +6,7 @@ use crate::id::Uuid;
 use crate::text::Text;
 
 use super::seen::Seen;
+use crate::budget::{Budget, Charge};
 
 /// How many prompts may wait. A host that sends more is not followed any further.
 const MOST_WAITING: usize = 4096;
@@ -13,6 +14,7 @@ const MOST_WAITING: usize = 4096;
 /// The prompts that wait to be taken.
 #[derive(Debug, Default)]
 pub(crate) struct Prompts {
+    budget: Budget,
     waiting: VecDeque<Prompt>,
     /// Prompts that were sent or listed.
     known: Seen,
@@ -20,15 +22,21 @@ pub(crate) struct Prompts {
     settled: Seen,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Prompt {
     pub(crate) uuid: Option<Uuid>,
-    pub(crate) text: Option<Text>,
+    text: Option<Text>,
+    /// The room that it takes.
+    _charge: Option<Charge>,
     /// The agent has listed it as waiting: so it will say when it is taken.
     listed: bool,
 }
 
 impl Prompts {
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
     /// The host has sent a prompt, or the agent tells of one. False if it was known before: the agent
     /// swallows a second prompt of the same name.
     pub(crate) fn sent(&mut self, uuid: Option<&Uuid>, text: Option<Text>) -> bool {
@@ -40,7 +48,11 @@ impl Prompts {
         if self.waiting.len() == MOST_WAITING {
             self.waiting.pop_front();
         }
-        self.waiting.push_back(Prompt { uuid: uuid.cloned(), text, listed: false });
+        // Without room for its text, only its name tells that it was taken.
+        let charge = self.budget.charge(text.as_ref().map_or(0, Text::retained));
+        let text = text.filter(|_| charge.is_some());
+        let uuid = uuid.map(Uuid::detach);
+        self.waiting.push_back(Prompt { uuid, text, _charge: charge, listed: false });
         true
     }
 
@@ -52,7 +64,12 @@ impl Prompts {
         self.known.note(uuid.as_str());
         let at = self.waiting.iter().position(|prompt| prompt.uuid.as_ref() == Some(uuid));
         let found = at.and_then(|at| self.waiting.remove(at));
-        Some(found.unwrap_or_else(|| Prompt { uuid: Some(uuid.clone()), text: None, listed: false }))
+        Some(found.unwrap_or_else(|| Prompt {
+            uuid: Some(uuid.clone()),
+            text: None,
+            _charge: None,
+            listed: false,
+        }))
     }
 
     /// The agent says that this prompt waits.

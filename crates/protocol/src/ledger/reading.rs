@@ -80,7 +80,9 @@ impl Reading {
 
     fn of_command(line: &CommandLifecycle) -> Self {
         match (line.command_uuid.value(), line.state.value()) {
-            (Some(uuid), Some(state)) => Self::Command { uuid: uuid.detach(), state: state.clone() },
+            (Some(uuid), Some(state)) => {
+                Self::Command { uuid: uuid.detach(), state: state.clone() }
+            }
             _ => Self::Unclear,
         }
     }
@@ -210,7 +212,12 @@ fn of_status(task: Option<&str>, status: Option<&str>, unclear: bool) -> Reading
     match (task, status.map(TaskStatus::from)) {
         (
             Some(task),
-            Some(TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Killed | TaskStatus::Stopped),
+            Some(
+                TaskStatus::Completed
+                | TaskStatus::Failed
+                | TaskStatus::Killed
+                | TaskStatus::Stopped,
+            ),
         ) => Reading::TaskEnded(task.to_owned()),
         (_, Some(TaskStatus::Pending | TaskStatus::Running | TaskStatus::Paused)) => {
             Reading::Nothing

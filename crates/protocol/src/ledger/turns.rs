@@ -8,6 +8,7 @@ use crate::lines::{TerminalReason, TurnResult};
 use crate::message::OriginKind;
 use crate::text::Text;
 
+use crate::budget::KeptTexts;
 use crate::transcript::Outcome;
 
 /// How many turns may be open. An agent that begins more is not followed any further.
@@ -32,8 +33,11 @@ pub(crate) struct Turn {
     /// The marker of an interrupt stands in it.
     interrupt_marked: bool,
     /// The texts of its last message, if another turn has begun since.
-    pub(crate) texts: Option<Vec<Text>>,
+    pub(crate) texts: Option<KeptTexts>,
 }
+
+/// How many prompts of one turn are followed.
+const MOST_PROMPTS: usize = 4096;
 
 /// The turns that are open, in order of their start, and the money so far.
 #[derive(Debug, Default)]
@@ -155,7 +159,7 @@ impl Turns {
             .or_else(|| {
                 let said = result.result.as_str().filter(|said| !said.is_empty())?;
                 self.open.iter().position(|turn| {
-                    let texts = turn.texts.as_deref().unwrap_or(texts);
+                    let texts = turn.texts.as_ref().map_or(texts, |kept| &kept.texts);
                     texts.last().is_some_and(|last| last == said) || are_pieces_of(texts, said)
                 })
             })
@@ -186,6 +190,13 @@ impl Turns {
     /// The conversation starts anew, and so does the bill.
     pub(crate) fn reset_cost(&mut self) {
         self.total_cost = Some(0.0);
+    }
+}
+
+/// Adds a prompt to those of a turn, as far as they are followed.
+pub(crate) fn add_prompt(prompts: &mut Vec<Uuid>, uuid: Uuid) {
+    if prompts.len() < MOST_PROMPTS {
+        prompts.push(uuid.detach());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sub-agents: a tree with names, each started and finished once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::id::ToolUseId;
 use crate::system::{TaskNotification, TaskStarted as TaskStartedLine, TaskType};
@@ -9,6 +10,7 @@ use crate::tool::{Agent, ExitPlanMode};
 use crate::wire::Field;
 
 use super::body::{AgentFinished, AgentStarted, ToolCall};
+use crate::budget::{Budget, Charge, compact};
 use crate::ledger::Seen;
 
 /// The tools that start sub-agents.
@@ -16,9 +18,13 @@ const STARTERS: [&str; 2] = ["Agent", "Task"];
 /// The tool that proposes a plan.
 pub(super) const PLAN: &str = "ExitPlanMode";
 
+/// What a call or a sub-agent costs beside its texts.
+const OVERHEAD: usize = 512;
+
 /// The sub-agents that are at work, by the tool call that started them.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
+    budget: Budget,
     open: HashMap<String, AgentState>,
     /// The calls that have no result yet.
     calls: HashMap<String, Call>,
@@ -32,10 +38,14 @@ struct Call {
     by: Option<ToolUseId>,
     /// The plan in it, if it proposes one.
     plan: Option<Text>,
+    /// The room that it takes.
+    _charge: Charge,
 }
 
 #[derive(Debug, Default)]
 struct AgentState {
+    /// The room that it takes.
+    charge: Option<Charge>,
     /// The agent that started it.
     parent: Option<ToolUseId>,
     turn: Option<u64>,
@@ -46,6 +56,10 @@ struct AgentState {
 }
 
 impl Agents {
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
     /// A tool is called: perhaps one that starts a sub-agent.
     pub(super) fn called(&mut self, call: &ToolCall, agent: Option<&ToolUseId>, turn: Option<u64>) {
         let Some(id) = call.id.as_str() else { return };
@@ -53,22 +67,41 @@ impl Agents {
             .input
             .value()
             .filter(|_| call.name.as_str() == Some(PLAN))
-            .and_then(|input| input.read::<ExitPlanMode>().ok()?.plan.into_value());
-        self.calls.insert(id.to_owned(), Call { by: agent.cloned(), plan });
+            .and_then(|input| input.read::<ExitPlanMode>().ok()?.plan.into_value())
+            .map(|plan| compact(&plan));
+        let by = agent.map(ToolUseId::detach);
+        let texts = [by.as_ref().map(ToolUseId::as_str), plan.as_deref(), Some(id)];
+        let cost = OVERHEAD + texts.into_iter().flatten().map(str::len).sum::<usize>();
+        // A call for which there is no room is taken for one of the main agent.
+        if let Some(charge) = self.budget.charge(cost) {
+            self.calls.insert(id.to_owned(), Call { by, plan, _charge: charge });
+        }
         if !call.name.as_str().is_some_and(|name| STARTERS.contains(&name)) {
             return;
         }
         let input = call.input.value().and_then(|input| input.read::<Agent>().ok());
         let input = input.unwrap_or_default();
-        let state = AgentState {
-            parent: agent.cloned(),
+        let Some(state) = self.entry(id) else { return };
+        *state = AgentState {
+            charge: state.charge.take(),
+            parent: agent.map(ToolUseId::detach),
             turn,
-            name: input.subagent_type.into_value(),
-            description: input.description.into_value(),
             background: input.run_in_background.is_true(),
-            told: false,
+            ..AgentState::default()
         };
-        self.open.insert(id.to_owned(), state);
+        state.name(input.subagent_type.value());
+        state.describe(input.description.value());
+    }
+
+    /// The state of this sub-agent; `None` if there is no room for it.
+    fn entry(&mut self, id: &str) -> Option<&mut AgentState> {
+        match self.open.entry(id.to_owned()) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(place) => {
+                let charge = Some(self.budget.charge(OVERHEAD + id.len())?);
+                Some(place.insert(AgentState { charge, ..AgentState::default() }))
+            }
+        }
     }
 
     /// The turn has ended: what its main agent called and never got back will not come.
@@ -107,10 +140,10 @@ impl Agents {
         if self.finished.contains(agent.as_str()) {
             return None;
         }
-        let state = self.open.entry(agent.as_str().to_owned()).or_default();
+        let state = self.entry(agent.as_str())?;
         state.turn = state.turn.or(turn);
         if state.name.is_none() {
-            state.name = name.cloned();
+            state.name(name);
         }
         state.tell(agent)
     }
@@ -127,15 +160,11 @@ impl Agents {
         {
             return None;
         }
-        let state = self.open.entry(agent.as_str().to_owned()).or_default();
+        let state = self.entry(agent.as_str())?;
         state.turn = state.turn.or(turn);
         state.background |= line.is_backgrounded.is_true();
-        if let Some(name) = line.subagent_type.value() {
-            state.name = Some(name.clone());
-        }
-        if let Some(description) = line.description.value() {
-            state.description = Some(description.clone());
-        }
+        state.name(line.subagent_type.value());
+        state.describe(line.description.value());
         let mut started = state.tell(agent)?;
         started.event.task_id = line.task_id.clone();
         Some(started)
@@ -205,6 +234,24 @@ pub(super) struct Finished {
 }
 
 impl AgentState {
+    fn name(&mut self, name: Option<&Text>) {
+        if let Some(name) = name.and_then(|name| self.keep(name)) {
+            self.name = Some(name);
+        }
+    }
+
+    fn describe(&mut self, description: Option<&Text>) {
+        if let Some(description) = description.and_then(|description| self.keep(description)) {
+            self.description = Some(description);
+        }
+    }
+
+    /// The same text, if there is room for it.
+    fn keep(&mut self, text: &Text) -> Option<Text> {
+        let text = compact(text);
+        self.charge.as_mut().is_some_and(|charge| charge.grow(text.retained())).then_some(text)
+    }
+
     fn tell(&mut self, agent: &ToolUseId) -> Option<Started> {
         if std::mem::replace(&mut self.told, true) {
             return None;

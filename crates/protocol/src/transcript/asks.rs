@@ -14,6 +14,7 @@ use crate::wire::{Field, Wire};
 use super::agents::PLAN;
 use super::body::*;
 use super::out::Out;
+use crate::budget::{Budget, Charge};
 use crate::ledger::Seen;
 
 /// The tool that asks the person.
@@ -35,23 +36,35 @@ pub(super) enum Ask {
 pub(super) struct OpenAsk {
     pub(super) ask: Ask,
     pub(super) agent: Option<ToolUseId>,
+    /// The room that it takes.
+    _charge: Charge,
 }
+
+/// What an open request costs beside what is asked.
+const OVERHEAD: usize = 1024;
 
 /// The open requests of the agent.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
+    budget: Budget,
     open: HashMap<String, OpenAsk>,
-    /// What was asked lately: a request may be delivered again, even after its answer.
+    /// What was asked lately, where the answers are not seen.
     seen: Seen,
     /// The requests for permission, by the tool call they are about.
     by_call: HashMap<String, String>,
 }
 
 impl Asks {
-    /// The agent asks. False if it has asked before: a request may be delivered again.
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
+    /// The agent asks. False if this is a request that is open already: it may be delivered again. An
+    /// id that is used again after its answer is another request.
     ///
-    /// `answers_seen` says whether an answer could be seen: without one, only permissions are kept,
-    /// which the result of their tool settles.
+    /// `answers_seen` says whether an answer could be seen. Without that, a request is the same if it has
+    /// the same id and asks for the same; and only permissions are kept, which the result of their
+    /// tool settles.
     pub(super) fn asked(
         &mut self,
         id: &str,
@@ -59,7 +72,9 @@ impl Asks {
         agent: Option<&ToolUseId>,
         answers_seen: bool,
     ) -> bool {
-        if !self.seen.note(id) {
+        if self.open.contains_key(id)
+            || (!answers_seen && !self.seen.note(&format!("{id} {}", request.to_json())))
+        {
             return false;
         }
         let ask = match request {
@@ -68,14 +83,22 @@ impl Asks {
             AgentRequest::McpMessage(_) => Ask::Mcp,
             _ => Ask::Other,
         };
+        if !answers_seen && !matches!(ask, Ask::Permission(_)) {
+            return true;
+        }
+        let cost = match &ask {
+            Ask::Permission(ask) => ask.input.value().map_or(0, |input| input.as_json().len()),
+            Ask::Hook | Ask::Mcp | Ask::Other => 0,
+        };
+        // Without room it is told, but not what becomes of it.
+        let Some(charge) = self.budget.charge(OVERHEAD + id.len() + cost) else { return true };
         if let Ask::Permission(ask) = &ask
             && let Some(call) = ask.tool_use_id.as_str()
         {
             self.by_call.insert(call.to_owned(), id.to_owned());
         }
-        if answers_seen || matches!(ask, Ask::Permission(_)) {
-            self.open.insert(id.to_owned(), OpenAsk { ask, agent: agent.cloned() });
-        }
+        let agent = agent.map(ToolUseId::detach);
+        self.open.insert(id.to_owned(), OpenAsk { ask, agent, _charge: charge });
         true
     }
 

@@ -1,5 +1,7 @@
 //! Blocks: what is known of one, and how it is told.
 
+use std::hash::{DefaultHasher, Hasher as _};
+
 use crate::content::{ContentBlock, ToolUseBlock};
 use crate::json::RawJson;
 use crate::lines::Assistant;
@@ -8,64 +10,129 @@ use crate::wire::Field;
 
 use super::body::{OtherBlock, TextFinished, ThinkingFinished, ToolCall};
 use super::out::{MessageRef, Out};
+use crate::budget::{Budget, Charge, compact};
+
+/// What a remembered block costs beside its text.
+const OVERHEAD: usize = 128;
 
 /// What is remembered of a block, so that it is known again.
 #[derive(Debug)]
-pub(super) enum Known {
-    Text(Text),
-    Thinking(Text),
-    Call(Option<Text>),
-    Other(RawJson),
+pub(super) struct Known {
+    kind: Kind,
+    content: Content,
+    /// The room that it takes.
+    _charge: Charge,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Text,
+    Thinking,
+    Call,
+    Other,
+}
+
+#[derive(Debug)]
+enum Content {
+    Whole(Text),
+    /// There was no room for it: how long it is, and its hash.
+    Hash(usize, u64),
+}
+
+/// The part of a block by which it is known again.
+fn content(block: &ContentBlock) -> (Kind, Text) {
+    match block {
+        ContentBlock::Text(block) => (Kind::Text, text(&block.text)),
+        ContentBlock::Thinking(block) => (Kind::Thinking, text(&block.thinking)),
+        ContentBlock::ToolUse(call) => {
+            let id = call.id.as_str();
+            // A call without an id is another than one whose id is empty.
+            (Kind::Call, id.map_or(Text::from_static("\0"), Text::from))
+        }
+        other => (Kind::Other, Text::from(RawJson::from_wire(other).as_json())),
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+impl Content {
+    fn new(content: &Text, budget: &Budget) -> (Self, Option<Charge>) {
+        let content = compact(content);
+        if let Some(charge) = budget.charge(content.retained() + OVERHEAD) {
+            return (Self::Whole(content), Some(charge));
+        }
+        (Self::Hash(content.len(), hash(&content)), budget.charge(OVERHEAD))
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(text) => text.len(),
+            Self::Hash(length, _) => *length,
+        }
+    }
+
+    /// Whether that text begins with this content.
+    fn begins(&self, text: &str) -> bool {
+        match self {
+            Self::Whole(known) => text.starts_with(known.as_str()),
+            Self::Hash(length, known) => {
+                text.get(..*length).is_some_and(|beginning| hash(beginning) == *known)
+            }
+        }
+    }
 }
 
 impl Known {
-    pub(super) fn of(block: &ContentBlock) -> Self {
-        match block {
-            ContentBlock::Text(block) => Self::Text(text(&block.text)),
-            ContentBlock::Thinking(block) => Self::Thinking(text(&block.thinking)),
-            ContentBlock::ToolUse(call) => Self::Call(call.id.as_str().map(Text::from)),
-            other => Self::Other(RawJson::from_wire(other)),
-        }
+    /// What is remembered of a block; `None` if there is no room for that.
+    pub(super) fn of(block: &ContentBlock, budget: &Budget) -> Option<Self> {
+        let (kind, content) = content(block);
+        let (content, charge) = Content::new(&content, budget);
+        Some(Self { kind, content, _charge: charge? })
     }
 
     /// Whether the block is this one, perhaps grown.
     pub(super) fn is_restated_by(&self, block: &ContentBlock) -> bool {
-        match (self, block) {
-            (Self::Text(known), ContentBlock::Text(block)) => {
-                text(&block.text).starts_with(known.as_str())
-            }
-            (Self::Thinking(known), ContentBlock::Thinking(block)) => {
-                text(&block.thinking).starts_with(known.as_str())
-            }
-            (Self::Call(known), ContentBlock::ToolUse(call)) => {
-                known.as_deref() == call.id.as_str()
-            }
-            (Self::Other(known), block) => *known == RawJson::from_wire(block),
-            _ => false,
-        }
+        let (kind, now) = content(block);
+        let may_grow = matches!(kind, Kind::Text | Kind::Thinking);
+        kind == self.kind
+            && (may_grow || now.len() == self.content.len())
+            && self.content.begins(&now)
     }
 
     /// Takes over a text that has become longer; gives what was added.
-    pub(super) fn grow(&mut self, block: &ContentBlock) -> Option<Opening> {
-        let (known, now) = match (self, block) {
-            (Self::Text(known), ContentBlock::Text(block)) => (known, text(&block.text)),
-            (Self::Thinking(known), ContentBlock::Thinking(block)) => {
-                (known, text(&block.thinking))
-            }
-            _ => return None,
-        };
-        let added = now.get(known.len()..).filter(|added| !added.is_empty()).map(Text::from)?;
-        *known = now;
-        Some(match block {
-            ContentBlock::Thinking(_) => Opening::Thinking(ThinkingFinished::new().text(added)),
+    pub(super) fn grow(&mut self, block: &ContentBlock, budget: &Budget) -> Option<Opening> {
+        let (kind, now) = content(block);
+        if kind != self.kind || !matches!(kind, Kind::Text | Kind::Thinking) {
+            return None;
+        }
+        let added =
+            now.get(self.content.len()..).filter(|added| !added.is_empty()).map(Text::from)?;
+        // The room of the shorter text is free by then.
+        self.content = Content::Hash(0, 0);
+        let (content, charge) = Content::new(&now, budget);
+        self.content = content;
+        if let Some(charge) = charge {
+            self._charge = charge;
+        }
+        Some(match kind {
+            Kind::Thinking => Opening::Thinking(ThinkingFinished::new().text(added)),
             _ => Opening::Text(TextFinished::new().text(added)),
         })
     }
 
+    /// Whether it is a text that was not kept.
+    pub(super) fn is_lost_text(&self) -> bool {
+        self.kind == Kind::Text && matches!(self.content, Content::Hash(..))
+    }
+
     pub(super) fn text(&self) -> Option<Text> {
-        match self {
-            Self::Text(text) => Some(text.clone()),
-            Self::Thinking(_) | Self::Call(_) | Self::Other(_) => None,
+        match (self.kind, &self.content) {
+            (Kind::Text, Content::Whole(text)) => Some(text.clone()),
+            _ => None,
         }
     }
 }
@@ -102,6 +169,15 @@ impl Opening {
                 let event = OtherBlock::new().kind(other.tag());
                 Self::Other(event.block(RawJson::from_wire(other)))
             }
+        }
+    }
+
+    /// How many bytes it keeps in memory.
+    pub(super) fn retained(&self) -> usize {
+        match self {
+            Self::Text(event) => event.text.value().map_or(0, Text::retained),
+            Self::Thinking(event) => event.text.value().map_or(0, Text::retained),
+            Self::Call(_) | Self::Other(_) => 0,
         }
     }
 

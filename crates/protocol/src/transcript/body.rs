@@ -130,8 +130,11 @@ events! {
     BlockAbandoned = "block_abandoned" {
         /// Its type.
         kind: Text,
-        /// What had been streamed of it.
+        /// What had been streamed of it, as far as there was room.
         text: Text,
+        /// How many bytes of it are left out, if there was no room for them: see
+        /// [`Transcript::open_limit`](super::Transcript::open_limit).
+        omitted_bytes: Number,
         /// The call, if it was one.
         id: ToolUseId,
     }
@@ -202,6 +205,11 @@ events! {
         origin: Origin,
         /// The conversation.
         session_id: SessionId,
+    }
+    /// So much is open that not all of it could be followed.
+    LimitReached = "limit_reached" {
+        /// How many bytes may be kept for what is open.
+        limit_bytes: Number,
     }
     /// A prompt waits.
     PromptQueued = "prompt_queued" {

@@ -176,6 +176,9 @@ event_union! {
         "unknown_line" => UnknownLine(UnknownLine),
         /// A line that is malformed.
         "malformed_line" => MalformedLine(MalformedLine),
+        /// So much is open that not all of it could be followed: see
+        /// [`Transcript::open_limit`](super::Transcript::open_limit). At most once a turn.
+        "limit_reached" => LimitReached(LimitReached),
         /// Something was done to the agent's process. Not on the wire: a tape tells.
         "process" => Process(ProcessNoted),
         /// The agent wrote a line to stderr. Not on the wire: a tape tells.

@@ -3,8 +3,8 @@
 use crate::control::AgentRequest;
 use crate::id::{ToolUseId, Uuid};
 use crate::json::Number;
-use crate::legacy::decode_result;
 use crate::ledger::{Ended, Reading, Step, named};
+use crate::legacy::decode_result;
 use crate::lines::{ResultSubtype, TurnResult};
 use crate::message::{ModelUsage, Origin, OriginKind};
 use crate::text::Text;
@@ -131,8 +131,9 @@ impl Transcript {
         } else {
             turn.texts.take().unwrap_or_default()
         };
-        let event = self.turn_finished(result, &texts, turn.outcome(result), &turn.prompts);
+        let event = self.turn_finished(result, &texts.texts, turn.outcome(result), &turn.prompts);
         Out::new(&mut self.events, Some(turn.number), None).emit(event);
+        self.limit_told = false;
     }
 
     fn turn_finished(

@@ -18,6 +18,9 @@ use super::event::Event;
 use super::out::Out;
 use super::{HostAsk, Transcript};
 
+/// What a request of the host costs beside its id.
+const HOST_ASK: usize = 256;
+
 impl Transcript {
     pub(super) fn message_to_host(&mut self, message: &ToHost) {
         if let Some(uuid) = message.uuid()
@@ -122,8 +125,13 @@ impl Transcript {
                     _ => None,
                 };
                 let subtype = Text::from(request.tag());
-                let ask = HostAsk { subtype: subtype.clone(), prompt };
-                self.host_asks.insert(id.as_str().to_owned(), ask);
+                // Without room, it is not told what becomes of it.
+                if let Some(charge) = self.budget.charge(HOST_ASK + id.as_str().len()) {
+                    let subtype = Text::from(request.tag());
+                    let prompt = prompt.map(|prompt| prompt.detach());
+                    let ask = HostAsk { subtype, prompt, _charge: charge };
+                    self.host_asks.insert(id.as_str().to_owned(), ask);
+                }
                 let event = ControlRequested::new().request_id(id.clone()).subtype(subtype);
                 self.out(None).emit(event);
             }

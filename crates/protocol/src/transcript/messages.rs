@@ -5,10 +5,11 @@
 //! then the id of a tool call, then the position in a snapshot. A line with a single block always
 //! adds: two texts of one message may well be equal.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
 use crate::content::ContentBlock;
-use crate::id::ToolUseId;
+use crate::id::{MessageId, ToolUseId};
 use crate::lines::Assistant;
 use crate::message::{Message, Usage};
 use crate::text::Text;
@@ -17,8 +18,9 @@ use crate::wire::Field;
 use super::block::{Known, Opening};
 use super::body::AgentUsage;
 use super::out::{MessageRef, Out};
-use crate::ledger::Seen;
 use super::streaming::Streaming;
+use crate::budget::{Budget, Charge, KeptTexts};
+use crate::ledger::Seen;
 
 /// How many messages of one agent are remembered. Their lines hardly interleave.
 const REMEMBERED: usize = 16;
@@ -26,16 +28,25 @@ const REMEMBERED: usize = 16;
 /// How much of a block's beginning tells messages apart that have no id at all.
 const FINGERPRINT: usize = 64;
 
+/// What an agent costs beside its messages.
+const AGENT: usize = 2 * 1024;
+
 /// The messages of all agents that are at work.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
+    budget: Budget,
     main: AgentMessages,
     agents: HashMap<String, AgentMessages>,
+    /// For the latest agent for which there is no room: its lines are told one by one.
+    crowded_out: (String, AgentMessages),
 }
 
 /// The latest messages of one agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentMessages {
+    budget: Budget,
+    /// The room that it takes.
+    _charge: Option<Charge>,
     recent: VecDeque<MessageState>,
     pub(super) streaming: Streaming,
     usage: Tokens,
@@ -45,7 +56,7 @@ pub(super) struct AgentMessages {
     /// The message that a line came of last.
     last: Option<Key>,
     /// Its texts, once the turn has ended.
-    last_text: Vec<Text>,
+    last_text: KeptTexts,
 }
 
 #[derive(Debug)]
@@ -54,8 +65,10 @@ struct MessageState {
     id: MessageRef,
     blocks: Vec<Known>,
     /// The last block stood at the end of a snapshot, and may still grow.
-    held: Option<Opening>,
+    held: Option<(Opening, Charge)>,
     usage: Tokens,
+    /// There was no room for some of its blocks: it can no longer be told what is new in a snapshot.
+    incomplete: bool,
 }
 
 /// What makes a message that message.
@@ -77,10 +90,25 @@ struct Tokens {
 }
 
 impl Messages {
+    pub(super) fn new(budget: Budget) -> Self {
+        let main = AgentMessages::new(&budget, None);
+        Self { main, budget, ..Self::default() }
+    }
+
     pub(super) fn of(&mut self, agent: Option<&ToolUseId>) -> &mut AgentMessages {
-        match agent {
-            None => &mut self.main,
-            Some(agent) => self.agents.entry(agent.as_str().to_owned()).or_default(),
+        let Some(agent) = agent.map(ToolUseId::as_str) else { return &mut self.main };
+        let Self { budget, agents, crowded_out, .. } = self;
+        match agents.entry(agent.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => match budget.charge(AGENT + agent.len()) {
+                Some(charge) => place.insert(AgentMessages::new(budget, Some(charge))),
+                None => {
+                    if crowded_out.0 != agent {
+                        *crowded_out = (agent.to_owned(), AgentMessages::new(budget, None));
+                    }
+                    &mut crowded_out.1
+                }
+            },
         }
     }
 
@@ -110,6 +138,11 @@ impl Messages {
 }
 
 impl AgentMessages {
+    fn new(budget: &Budget, charge: Option<Charge>) -> Self {
+        let streaming = Streaming::new(budget.clone());
+        Self { budget: budget.clone(), _charge: charge, streaming, ..Self::default() }
+    }
+
     /// A line with one or more blocks of a message.
     pub(super) fn line(&mut self, line: &Assistant, out: &mut Out<'_>) {
         let Some(message) = line.message.value() else { return };
@@ -123,7 +156,7 @@ impl AgentMessages {
         let first_new = if blocks.len() > 1 { state.restated(blocks) } else { None };
         let fresh = match first_new {
             Some(first_new) => {
-                state.grow(blocks, out);
+                state.grow(blocks, &self.budget, out);
                 blocks.get(first_new..).unwrap_or_default()
             }
             None => blocks,
@@ -138,11 +171,22 @@ impl AgentMessages {
             }
             state.release(out);
             let opening = Opening::of(block, line);
-            state.blocks.push(Known::of(block));
-            if is_last && opening.may_grow() {
-                state.held = Some(opening);
+            match Known::of(block, &self.budget).filter(|_| !state.incomplete) {
+                Some(known) => state.blocks.push(known),
+                None => {
+                    state.incomplete = true;
+                    state.blocks.clear();
+                }
+            }
+            // Without room it is told as it is; what a snapshot adds is told after it.
+            let room = if is_last && opening.may_grow() {
+                self.budget.charge(opening.retained())
             } else {
-                opening.emit(&state.id, out);
+                None
+            };
+            match room {
+                Some(charge) => state.held = Some((opening, charge)),
+                None => opening.emit(&state.id, out),
             }
             self.streaming.finished(block);
         }
@@ -168,9 +212,8 @@ impl AgentMessages {
     pub(super) fn end_turn(&mut self, out: &mut Out<'_>) {
         self.release(out);
         self.streaming.abandon(out);
-        self.last_text = self.texts();
+        self.last_text = self.keep_texts();
         self.last = None;
-        self.recent.clear();
         self.calls = Seen::default();
     }
 
@@ -187,16 +230,24 @@ impl AgentMessages {
         }
     }
 
-    /// The texts of the message that a line came of last.
+    /// The texts of the message that a line came of last; none if they were not all kept.
     pub(super) fn texts(&self) -> Vec<Text> {
         match self.recent.iter().find(|state| Some(&state.key) == self.last.as_ref()) {
+            Some(state) if state.blocks.iter().any(Known::is_lost_text) => Vec::new(),
             Some(state) => state.blocks.iter().filter_map(Known::text).collect(),
             None => Vec::new(),
         }
     }
 
-    /// The text of the last message of the turn that has ended.
-    pub(super) fn last_text(&mut self) -> Vec<Text> {
+    /// The same, as they are kept for the end of the turn.
+    fn keep_texts(&mut self) -> KeptTexts {
+        let texts = self.texts();
+        self.recent.clear();
+        KeptTexts::new(texts, &self.budget)
+    }
+
+    /// The texts of the last message of the turn that has ended.
+    pub(super) fn last_text(&mut self) -> KeptTexts {
         std::mem::take(&mut self.last_text)
     }
 
@@ -207,10 +258,15 @@ impl AgentMessages {
         if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
-        let id = MessageRef(message.id.value().cloned());
-        let state =
-            MessageState { key, id, blocks: Vec::new(), held: None, usage: Tokens::default() };
-        self.recent.push_back(state);
+        let id = MessageRef(message.id.value().map(MessageId::detach));
+        self.recent.push_back(MessageState {
+            key,
+            id,
+            blocks: Vec::new(),
+            held: None,
+            usage: Tokens::default(),
+            incomplete: false,
+        });
         self.recent.len() - 1
     }
 }
@@ -223,12 +279,12 @@ impl MessageState {
     }
 
     /// Known texts may have become longer.
-    fn grow(&mut self, blocks: &[ContentBlock], out: &mut Out<'_>) {
+    fn grow(&mut self, blocks: &[ContentBlock], budget: &Budget, out: &mut Out<'_>) {
         let last = self.blocks.len().saturating_sub(1);
         for (index, (known, block)) in self.blocks.iter_mut().zip(blocks).enumerate() {
-            let Some(added) = known.grow(block) else { continue };
+            let Some(added) = known.grow(block, budget) else { continue };
             match &mut self.held {
-                Some(held) if index == last => held.replace_text(block),
+                Some((held, _)) if index == last => held.replace_text(block),
                 // It has been told as finished: all that can be done is to tell the rest.
                 _ => added.emit(&self.id, out),
             }
@@ -236,7 +292,7 @@ impl MessageState {
     }
 
     fn release(&mut self, out: &mut Out<'_>) {
-        if let Some(held) = self.held.take() {
+        if let Some((held, _)) = self.held.take() {
             held.emit(&self.id, out);
         }
     }

@@ -10,10 +10,18 @@ use crate::text::Text;
 
 use super::body::{BlockAbandoned, TextDelta, ThinkingDelta, ToolCallStarted, ToolInputDelta};
 use super::out::{MessageRef, Out};
+use crate::budget::{Budget, Charge};
+
+/// What an open block costs beside its text.
+const OVERHEAD: usize = 256;
+
+/// How much room a text that grows is given at least.
+const STEP: usize = 4 * 1024;
 
 /// The message of one agent that is being written, and its open blocks.
 #[derive(Debug, Default)]
 pub(super) struct Streaming {
+    budget: Budget,
     message: MessageRef,
     open: BTreeMap<u64, OpenBlock>,
     /// Where the open tool calls stand.
@@ -21,15 +29,51 @@ pub(super) struct Streaming {
 }
 
 /// A block of which pieces have come, but not the whole.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OpenBlock {
     kind: Text,
     id: Option<ToolUseId>,
     /// What has come of it: a copy, as each piece would keep its whole line.
     text: String,
+    /// The room that it takes.
+    charge: Charge,
+    /// How many bytes of it found no room.
+    omitted: u64,
+}
+
+impl OpenBlock {
+    fn push(&mut self, piece: &str) {
+        // Once something is left out, all that follows is: what is kept is the beginning.
+        if self.omitted > 0 || !self.has_room(piece.len()) {
+            self.omitted += piece.len() as u64;
+        } else {
+            self.text.push_str(piece);
+        }
+    }
+
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let missing = (self.text.len() + bytes).saturating_sub(self.text.capacity());
+        if missing == 0 {
+            return true;
+        }
+        let more = missing.max(self.text.len() / 4).max(STEP);
+        let more = if self.charge.grow(more) {
+            more
+        } else if self.charge.grow(missing) {
+            missing
+        } else {
+            return false;
+        };
+        self.text.reserve_exact(more + self.text.capacity() - self.text.len());
+        true
+    }
 }
 
 impl Streaming {
+    pub(super) fn new(budget: Budget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+
     /// Takes an event of the stream; gives what the message has used, if the event tells.
     pub(super) fn event<'l>(
         &mut self,
@@ -106,6 +150,9 @@ impl Streaming {
             }
             let mut event = BlockAbandoned::new().kind(block.kind).text(block.text);
             event.id = block.id.into();
+            if block.omitted > 0 {
+                event = event.omitted_bytes(block.omitted);
+            }
             out.emit_in(&self.message, event);
         }
     }
@@ -115,17 +162,14 @@ impl Streaming {
             && self.message.0.as_ref() != Some(id)
         {
             self.abandon(out);
-            self.message = MessageRef(Some(id.clone()));
+            self.message = MessageRef(Some(id.detach()));
         }
     }
 
     fn start(&mut self, index: u64, block: &ContentBlock, out: &mut Out<'_>) {
-        let mut open = OpenBlock { kind: block.tag().into(), ..OpenBlock::default() };
+        let mut call_id = None;
         if let ContentBlock::ToolUse(call) = block {
-            open.id = call.id.value().cloned();
-            if let Some(id) = call.id.value() {
-                self.calls.insert(id.clone(), index);
-            }
+            call_id = call.id.value().map(ToolUseId::detach);
             let mut event = ToolCallStarted::new();
             event.id = call.id.clone();
             event.name = call.name.clone();
@@ -136,34 +180,58 @@ impl Streaming {
             block,
             ContentBlock::ToolUse(_) | ContentBlock::Text(_) | ContentBlock::Thinking(_)
         ) {
-            self.open.insert(index, open);
+            self.open(index, block.tag(), call_id);
+        }
+    }
+
+    /// Opens a block, if there is room for one more.
+    fn open(&mut self, index: u64, kind: &str, id: Option<ToolUseId>) {
+        let cost = OVERHEAD + 2 * id.as_ref().map_or(0, |id| id.as_str().len());
+        let Some(charge) = self.budget.charge(cost) else { return };
+        if let Some(id) = &id {
+            self.calls.insert(id.clone(), index);
+        }
+        let kind = Text::from(kind);
+        let block = OpenBlock { kind, id, text: String::new(), charge, omitted: 0 };
+        if let Some(before) = self.open.insert(index, block)
+            && let Some(id) = before.id
+            && self.calls.get(&id) == Some(&index)
+            && self.open.get(&index).is_none_or(|open| open.id.as_ref() != Some(&id))
+        {
+            self.calls.remove(&id);
         }
     }
 
     fn delta(&mut self, index: u64, delta: &Delta, out: &mut Out<'_>) {
+        let kind = match delta {
+            Delta::Text(_) => "text",
+            Delta::Thinking(_) => "thinking",
+            Delta::InputJson(_) => "tool_use",
+            _ => return,
+        };
+        if !self.open.contains_key(&index) {
+            self.open(index, kind, None);
+        }
         let Self { message, open, .. } = self;
-        let mut keep = |kind: &'static str, piece: &Text| {
-            let block = open.entry(index).or_default();
-            if block.kind.is_empty() {
-                block.kind = Text::from_static(kind);
-            }
-            block.text.push_str(piece);
+        let mut keep = |piece: &Text| {
+            let block = open.get_mut(&index)?;
+            block.push(piece);
             block.id.clone()
         };
         match delta {
             Delta::Text(delta) => {
                 let Some(text) = delta.text.value() else { return };
-                keep("text", text);
+                keep(text);
                 out.emit_in(message, TextDelta::new().text(text));
             }
             Delta::Thinking(delta) => {
                 let Some(text) = delta.thinking.value() else { return };
-                keep("thinking", text);
+                keep(text);
                 out.emit_in(message, ThinkingDelta::new().text(text));
             }
             Delta::InputJson(delta) => {
                 let Some(piece) = delta.partial_json.value() else { return };
-                let id = keep("tool_use", piece);
+                let id = keep(piece);
                 let mut event = ToolInputDelta::new().partial_json(piece);
                 event.id = id.into();
                 out.emit_in(message, event);

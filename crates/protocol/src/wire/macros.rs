@@ -103,6 +103,7 @@ macro_rules! record {
                         $crate::json::FieldKey::Known(_) => {}
                         $crate::json::FieldKey::Unknown(key) => {
                             let value = parser.raw()?;
+                            parser.count()?;
                             me.extra.push(key, value);
                         }
                     }

@@ -81,6 +81,7 @@ impl<T: Wire> Wire for Map<T> {
         let mut map = Self::new();
         let mut first = true;
         while let Some(key) = parser.next_key(&mut first)? {
+            parser.count()?;
             let value = T::decode(parser).map_err(|fault| fault.in_field(&key))?;
             map.0.push((key.text(), value));
         }

@@ -218,7 +218,9 @@ fn all_prompts_of_a_turn_end_with_a_result_that_cannot_be_read() {
     for (what, line) in ends("u1").into_iter().skip(1) {
         let mut both = Both::prompted("u1");
         both.to_agent(&Prompt::text("and this").uuid("u2").to_line());
-        for (uuid, state) in [("u1", "queued"), ("u2", "queued"), ("u1", "started"), ("u2", "started")] {
+        for (uuid, state) in
+            [("u1", "queued"), ("u2", "queued"), ("u1", "started"), ("u2", "started")]
+        {
             let line = json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": state });
             both.to_host(line.to_string().as_bytes());
         }
@@ -341,7 +343,9 @@ fn control_lines_that_cannot_be_read_end_what_they_are_about() {
     let ask = r#"{"type":"control_request","request_id":"a","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#;
     link.handle_line(&Line::from(ask));
     assert!(!link.may_close());
-    link.handle_line(&Line::from(r#"{"type":"control_cancel_request","request_id":"a","x":"cut o"#));
+    link.handle_line(&Line::from(
+        r#"{"type":"control_cancel_request","request_id":"a","x":"cut o"#,
+    ));
     assert!(link.may_close());
     assert!(link.answer(&RequestId::from("a"), &Answer::Ack).is_err());
 }

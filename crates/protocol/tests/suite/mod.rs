@@ -12,6 +12,7 @@ mod launch;
 mod launch_refusals;
 mod launch_tokens;
 mod ledger;
+mod limits;
 mod lines;
 mod presentations;
 mod properties;

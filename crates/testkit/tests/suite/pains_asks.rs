@@ -299,3 +299,41 @@ async fn p02_permissions_are_asked_of_the_host_without_a_dummy_hook() {
     assert!(argv.contains("--permission-prompt-tool"), "{argv}");
     play.close(session).await;
 }
+
+/// Two threads serve all agents of a program without async: handlers that block must not take them.
+#[test]
+fn p04_without_async_handlers_may_block_and_the_no_comes_on_time() {
+    let ids = ["a1", "a2", "a3", "a4"];
+    let ask = |id: &str| match may_i(id) {
+        Step::Ask { id, request, .. } => Step::Ask { id, request, wait: false },
+        other => other,
+    };
+    let steps = [Step::Init].into_iter().chain(ids.map(ask)).chain([Step::Stall]);
+    let (_dir, stage) = super::host::stage(&[Script::new().turn(steps)]);
+    let (name, value) = stage.env();
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let builder = Session::builder()
+        .program(super::play::AGENT)
+        .cli_version(duologue::protocol::launch::CliVersion::new(2, 1, 325))
+        .env(name, value)
+        .on_permission(move |_| {
+            let wait = Arc::clone(&wait);
+            async move {
+                let _ = wait.lock().unwrap().recv();
+                Decision::allow()
+            }
+        })
+        .answer_within(Duration::from_millis(50));
+    let session = duologue::blocking::start(builder).unwrap();
+    let turn = session.prompt("hello").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for id in ids {
+        let answer = stage.wait_for(|line| line["response"]["request_id"] == id);
+        let answer = runtime.block_on(answer);
+        assert_eq!(answer["response"]["response"]["behavior"], "deny", "{answer}");
+    }
+    // Only now do the handlers return.
+    drop(go_on);
+    drop((turn, session));
+}

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use duologue::protocol::permission::PermissionMode;
+use duologue::protocol::{Map, RawObject};
 use duologue::{Respawn, Rung};
-use duologue_testkit::fake::{Script, Step};
+use duologue_testkit::fake::{Answer, Script, Step};
 use duologue_testkit::leak::{assert_gone_blocking, group, is_alive};
+
+use serde_json::json;
 
 use super::play::Play;
 
@@ -132,6 +136,87 @@ async fn p21_servers_of_an_agent_that_dies_by_itself_die_too() {
     let mut turn = session.prompt("hello").await.unwrap();
     assert_eq!(super::play::gone(turn.outcome().await.unwrap_err()).signal, Some(9));
     assert_eq!(play.stage.grandchildren().len(), 2);
+    drop((turn, session));
+    play.over().await;
+}
+
+/// What the host asked of this life of the agent, in order.
+fn asked(play: &Play, life: usize) -> Vec<serde_json::Value> {
+    let lines = play.stage.host_lines_of(life);
+    let lines = lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines
+        .filter(|line| line["type"] == "control_request")
+        .map(|line| line["request"].clone())
+        .collect()
+}
+
+#[tokio::test]
+async fn what_was_changed_is_changed_again_in_an_agent_that_comes_back() {
+    let done = || [Step::Reply(Answer::Success(json!({})))];
+    let able = |script: Script| {
+        let script = script.on("mcp_set_servers", done()).on("register_repo_root", done());
+        script.refuses("set_color", "no colours")
+    };
+    let dies = Script::new().turn([Step::Init, Step::Die(9)]);
+    let play = Play::lives(&[able(dies), able(Script::new())]);
+    let session = play.builder().respawn(Respawn::up_to(3)).model("first").start().await.unwrap();
+    let control = session.control();
+    control.set_model("second").await.unwrap();
+    control.set_permission_mode(PermissionMode::Plan).await.unwrap();
+    control.set_max_thinking_tokens(Some(1000)).await.unwrap();
+    control.get_context_usage().await.unwrap();
+    assert!(control.set_color("red").await.is_err());
+    let settings = |value: serde_json::Value| RawObject::of(&value).unwrap();
+    control.apply_flag_settings(settings(json!({ "a": 1 }))).await.unwrap();
+    control.mcp_set_servers(Map::new()).await.unwrap();
+    control.apply_flag_settings(settings(json!({ "b": 1 }))).await.unwrap();
+    control.register_repo_root("/elsewhere").await.unwrap();
+    control.set_model("third").await.unwrap();
+    let mut turn = session.prompt("die").await.unwrap();
+    assert!(turn.outcome().await.is_err());
+    let mut turn = session.prompt("hello").await.unwrap();
+    assert_eq!(turn.outcome().await.unwrap().text(), "hello");
+    let asked = asked(&play, 1);
+    let subtypes: Vec<&str> =
+        asked.iter().map(|request| request["subtype"].as_str().unwrap()).collect();
+    assert_eq!(
+        subtypes,
+        [
+            "initialize",
+            "set_permission_mode",
+            "set_max_thinking_tokens",
+            "apply_flag_settings",
+            "mcp_set_servers",
+            "apply_flag_settings",
+            "register_repo_root",
+            "set_model",
+        ]
+    );
+    assert_eq!(asked[1]["mode"], "plan");
+    assert_eq!(asked[2]["max_thinking_tokens"], 1000);
+    assert_eq!(
+        (&asked[3]["settings"], &asked[5]["settings"]),
+        (&json!({ "a": 1 }), &json!({ "b": 1 }))
+    );
+    assert_eq!(asked[7]["model"], "third");
+    // Before any prompt.
+    let lines = play.stage.host_lines_of(1);
+    assert!(lines.last().unwrap().contains("hello"));
+    drop(turn);
+    session.close().await.unwrap();
+    play.over().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_comes_back_and_refuses_its_permission_mode_is_not_used() {
+    let dies = Script::new().turn([Step::Init, Step::Die(9)]);
+    let play = Play::lives(&[dies, Script::new().refuses("set_permission_mode", "not here")]);
+    let session = play.builder().respawn(Respawn::up_to(3)).start().await.unwrap();
+    session.control().set_permission_mode(PermissionMode::Plan).await.unwrap();
+    let mut turn = session.prompt("die").await.unwrap();
+    assert!(turn.outcome().await.is_err());
+    let error = session.prompt("hello").await.unwrap_err();
+    assert!(error.to_string().contains("not here"), "{error}");
     drop((turn, session));
     play.over().await;
 }

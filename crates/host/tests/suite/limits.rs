@@ -1,0 +1,244 @@
+//! More than usual: nothing is lost, and nothing is answered wrongly.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use duologue::ask::{Decision, PermissionRequest};
+use duologue::{Error, Event, InboxError, Session};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, Semaphore};
+
+use super::agent::{Agent, pair};
+
+const NOWHERE: &str = "/there is no such directory";
+
+fn may_i(number: usize) -> Value {
+    json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": { "command": number.to_string() } })
+}
+
+/// Reads so many answers: each says yes, and to another request.
+async fn read_yes(agent: &mut Agent, count: usize) {
+    let mut answered = BTreeSet::new();
+    for _ in 0..count {
+        let line = agent.read().await;
+        assert_eq!(line["response"]["response"]["behavior"], "allow", "{line}");
+        answered.insert(line["response"]["request_id"].to_string());
+    }
+    assert_eq!(answered.len(), count);
+}
+
+const MANY: usize = 3_000;
+
+#[tokio::test]
+async fn thousands_of_open_requests_are_all_served() {
+    let open = Arc::new(AtomicUsize::new(0));
+    let (all, go_on) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let (count, told, wait) = (Arc::clone(&open), Arc::clone(&all), Arc::clone(&go_on));
+    let builder = Session::builder().on_permission(move |_: PermissionRequest| {
+        let (count, told, wait) = (Arc::clone(&count), Arc::clone(&told), Arc::clone(&wait));
+        async move {
+            if count.fetch_add(1, Ordering::SeqCst) + 1 == MANY {
+                told.notify_one();
+            }
+            let _ = wait.acquire().await;
+            Decision::allow()
+        }
+    });
+    let (_session, mut agent) = pair(builder).await;
+    for number in 0..MANY {
+        agent.ask(&format!("r{number}"), may_i(number)).await;
+    }
+    all.notified().await;
+    go_on.add_permits(MANY);
+    read_yes(&mut agent, MANY).await;
+}
+
+#[tokio::test]
+async fn thousands_of_requests_stay_open_for_the_program() {
+    let (session, mut agent) = pair(Session::builder().answer_by_hand()).await;
+    for number in 0..MANY {
+        agent.ask(&format!("r{number}"), may_i(number)).await;
+    }
+    let answers = async {
+        for number in (0..MANY).rev() {
+            session.respond(format!("r{number}"), Decision::allow()).await.unwrap();
+        }
+    };
+    tokio::join!(answers, read_yes(&mut agent, MANY));
+}
+
+#[tokio::test]
+async fn an_id_that_is_used_again_is_answered_again() {
+    let builder = Session::builder().on_permission(|ask: PermissionRequest| async move {
+        match ask.input().get("command").and_then(|command| command.as_str()).as_deref() {
+            Some("1") => Decision::allow(),
+            _ => Decision::deny("no"),
+        }
+    });
+    let (_session, mut agent) = pair(builder).await;
+    for (number, behavior) in [(1, "allow"), (2, "deny"), (1, "allow")] {
+        agent.ask("same", may_i(number)).await;
+        assert_eq!(agent.read().await["response"]["response"]["behavior"], behavior);
+    }
+    // Also after it was withdrawn.
+    agent.say(json!({ "type": "control_cancel_request", "request_id": "same" })).await;
+    agent.ask("same", may_i(1)).await;
+    assert_eq!(agent.read().await["response"]["response"]["behavior"], "allow");
+}
+
+#[tokio::test]
+async fn an_id_that_is_used_again_is_told_again_to_a_program_that_answers_by_hand() {
+    let (session, mut agent) = pair(Session::builder().answer_by_hand()).await;
+    let mut events = session.events();
+    for number in 1..=3 {
+        agent.ask("same", may_i(number)).await;
+        // While it is open, the same request may be delivered again: it is told and answered once.
+        agent.ask("same", may_i(number)).await;
+        let asked = loop {
+            if let Event::PermissionAsked(asked) = events.next().await.unwrap().unwrap() {
+                break asked;
+            }
+        };
+        let command = asked.input.value().and_then(|input| input.get("command")?.as_str());
+        assert_eq!(command.as_deref(), Some(number.to_string().as_str()));
+        session.respond("same", Decision::allow()).await.unwrap();
+        let answer = agent.read().await;
+        let input = &answer["response"]["response"]["updatedInput"];
+        assert_eq!(input["command"], number.to_string());
+    }
+}
+
+/// A turn of which only the result says whose it is.
+async fn anonymous_turn(agent: &mut Agent, uuid: &str, results: usize) {
+    agent
+        .say(json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "queued" }))
+        .await;
+    agent.init().await;
+    for number in 0..results {
+        let id = format!("toolu_{number}");
+        let call = json!({ "type": "tool_use", "id": id, "name": "Bash", "input": {} });
+        let message = json!({ "id": format!("m{number}"), "content": [call] });
+        agent.say(json!({ "type": "assistant", "message": message })).await;
+        let text = "x".repeat(100);
+        let result = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
+        agent.say(json!({ "type": "user", "message": { "content": [result] } })).await;
+    }
+    agent.result(&[uuid], "done").await;
+}
+
+#[tokio::test]
+async fn a_turn_that_is_attributed_at_its_end_tells_all_of_it() {
+    for budget in [64 * 1024 * 1024, 10_000] {
+        let (session, mut agent) = pair(Session::builder().memory_budget(budget)).await;
+        let mut turn = session.prompt("go").await.unwrap();
+        let (_, uuid) = agent.prompt().await;
+        let playing = tokio::spawn(async move {
+            anonymous_turn(&mut agent, &uuid, 600).await;
+            agent
+        });
+        let mut results = Vec::new();
+        while let Some(event) = turn.next().await.unwrap() {
+            if let Event::ToolResult(result) = event {
+                results.push(result.tool_use_id.as_str().unwrap().to_owned());
+            }
+        }
+        let expected: Vec<String> = (0..600).map(|number| format!("toolu_{number}")).collect();
+        assert_eq!(results, expected);
+        playing.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_for_a_turn_is_an_error_and_the_session_goes_on() {
+    let builder = Session::builder().memory_budget(10_000).spill_dir(NOWHERE);
+    let (session, mut agent) = pair(builder).await;
+    let mut turn = session.prompt("go").await.unwrap();
+    let (_, uuid) = agent.prompt().await;
+    let (told, mut agent) = tokio::join!(
+        async {
+            loop {
+                match turn.next().await {
+                    Ok(Some(_)) => {}
+                    other => break other,
+                }
+            }
+        },
+        async {
+            anonymous_turn(&mut agent, &uuid, 20_000).await;
+            agent
+        }
+    );
+    let error = told.unwrap_err();
+    assert!(matches!(error, Error::Queue(_)), "{error}");
+    assert!(!error.is_fatal());
+    let mut turn = session.prompt("and now?").await.unwrap();
+    agent.turn("still here").await;
+    assert_eq!(turn.outcome().await.unwrap().text(), "still here");
+}
+
+/// So many bytes that nobody reads.
+async fn flood(agent: &mut Agent, bytes: usize) {
+    let text = "x".repeat(10_000);
+    for _ in 0..bytes / text.len() {
+        agent.say(json!({ "type": "streamlined_text", "text": text })).await;
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_holds_the_agent_up_and_loses_nothing() {
+    let builder = Session::builder().memory_budget(10_000).spill_dir(NOWHERE);
+    let (session, mut agent) = pair(builder).await;
+    let flooding = tokio::spawn(async move {
+        flood(&mut agent, 10_000_000).await;
+        agent.turn("after the flood").await;
+        agent
+    });
+    let mut turn = session.prompt("go").await.unwrap();
+    assert_eq!(turn.outcome().await.unwrap().text(), "after the flood");
+    flooding.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_agent_that_can_no_longer_be_followed_is_given_no_prompts() {
+    for dir in [Some(NOWHERE), None] {
+        let mut builder = Session::builder().memory_budget(10_000);
+        builder = match dir {
+            Some(dir) => builder.spill_dir(dir),
+            None => builder.overflow(duologue::Overflow::Fail),
+        };
+        let (session, mut agent) = pair(builder).await;
+        let mut turn = session.prompt("go").await.unwrap();
+        agent.prompt().await;
+        // While an answer is awaited the agent is read, wherever that goes.
+        let control = session.control();
+        let status = async { control.mcp_status().await.map(drop) };
+        let asked = async {
+            let request = agent.read().await;
+            flood(&mut agent, 5_000_000).await;
+            agent.reply(&request, json!({ "mcpServers": [] })).await;
+        };
+        tokio::join!(status, asked).0.unwrap();
+        let refused = session.prompt("more").await.unwrap_err();
+        assert!(refused.is_fatal(), "{refused}");
+        let expected = match dir {
+            Some(_) => matches!(refused, Error::Stream(InboxError::Spill(_))),
+            None => matches!(refused, Error::Stream(InboxError::TooSlow { .. })),
+        };
+        assert!(expected, "{refused}");
+        // What was kept is told first; then the same error.
+        let mut told = 0;
+        let error = loop {
+            match turn.next().await {
+                Ok(Some(_)) => told += 1,
+                Ok(None) => panic!("the turn has no end"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.to_string(), refused.to_string(), "after {told} events");
+        let refused = session.prompt("still more").await.unwrap_err();
+        assert_eq!(error.to_string(), refused.to_string());
+        assert!(!Path::new(NOWHERE).exists());
+    }
+}
