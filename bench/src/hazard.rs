@@ -21,6 +21,8 @@ pub const SLEEP: Duration = Duration::from_secs(5);
 pub const PIECES: u64 = 100;
 /// The bytes of the text of a huge line.
 pub const HUGE: usize = 50_000_000;
+/// How often an agent asks that does not read the answers.
+pub const UNREAD_ASKS: usize = 1_000;
 /// How long the agent waits for answers.
 pub const ASKED: Duration = Duration::from_secs(8);
 /// How long a permission handler may take, where a library has such a limit.
@@ -73,12 +75,14 @@ hazards! {
     Huge "huge" "50 MB line" "A text of 50,000,000 bytes in one line."
     UnknownType "unknown-type" "unknown message type" "A line whose `type` nobody knows."
     UnknownBlock "unknown-block" "unknown content block" "An assistant message with a content block whose `type` nobody knows."
+    ResultSubtype "result-subtype" "unknown result subtype" "The `result` that ends the turn has a `subtype` that nobody knows. The turn should end all the same, and closing return."
     Slow "slow" "slow consumer" "100,000 texts, 185 MB, as fast as the pipe takes them, while the consumer sleeps after the first text: until all is written, or nothing more for 5 s."
     Cancelled "cancelled" "cancelled reads" "100 lines in three pieces each; each read is given up after 1 ms and tried again."
     Asks "asks" "requests answered" "`can_use_tool`, `hook_callback`, `mcp_message` (for a server that nobody has), `elicitation` and an unknown subtype, at once. The agent waits for 8 s."
     NoCallback "no-callback" "no callback set" "`can_use_tool`, to a host without a permission handler. The agent waits for 8 s."
     Blocks "blocks" "handler past its deadline" "`can_use_tool`, to a permission handler that blocks its thread for 3 s and then allows. Where a library has a deadline for handlers, it is 0.5 s. The agent notes what is answered, and when."
     Deltas "deltas" "200 MB in one message" "One message of the model in 100,000 deltas of 2,000 bytes each, which is never finished: no line has the whole text."
+    Unread "unread" "stops reading stdin" "The agent reads its stdin no more, asks `can_use_tool` 1,000 times (so that answers wait), and ends the turn. It does not see that its stdin ends. (It ends on SIGTERM.)"
     Closed "closed" "left after close" "The agent has started one process in its group and one that left it (`setsid`). The host closes as its documentation says; the agent ends when its stdin does."
     Dropped "dropped" "left after drop" "The same; the host is dropped (or goes out of scope) without being closed, and the program ends a second later."
     Killed "killed" "left after kill -9" "The same; the program is killed."

@@ -24,6 +24,7 @@ pub fn judge(hazard: Hazard, run: &Run) -> Cell {
         Hazard::NoCallback => no_callback(run),
         Hazard::Blocks => blocks(run),
         Hazard::Deltas => deltas(hazard, run),
+        Hazard::Unread => unread(hazard, run),
         _ if hazard.has_offspring() => left(hazard, run),
         _ => turn(run, texts(hazard)),
     };
@@ -190,6 +191,15 @@ fn blocks(run: &Run) -> String {
 /// How the turn went, and what it took.
 fn deltas(hazard: Hazard, run: &Run) -> String {
     format!("{}, {} MB", turn(run, texts(hazard)), megabytes(run))
+}
+
+/// How the turn went, and how long closing took if it returned.
+fn unread(hazard: Hazard, run: &Run) -> String {
+    let text = turn(run, texts(hazard));
+    if run.report.as_ref().is_none_or(|report| report["end"] != "done") {
+        return text;
+    }
+    format!("{text}, closed after {:.0} s", run.closing.as_secs_f64())
 }
 
 fn left(hazard: Hazard, run: &Run) -> String {

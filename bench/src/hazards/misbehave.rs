@@ -5,15 +5,20 @@ use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use duologue_bench::hazard::{
     ASKED, DELTA, DELTAS, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
+    UNREAD_ASKS,
 };
 use rustix::process::{Pid, getpgid};
 use serde_json::{Value, json};
+
+/// Stdin is read no more.
+static STOPPED_READING: AtomicBool = AtomicBool::new(false);
 
 const SESSION: &str = "5f0c7d6e-0000-4000-8000-000000000001";
 
@@ -28,6 +33,9 @@ fn main() -> Result<()> {
     let (sender, heard) = sync_channel(1024);
     std::thread::spawn(move || {
         for line in BufReader::new(std::io::stdin()).lines().map_while(Result::ok) {
+            while STOPPED_READING.load(Ordering::SeqCst) {
+                std::thread::park();
+            }
             let Ok(line) = serde_json::from_str(&line) else { continue };
             if sender.send(line).is_err() {
                 return;
@@ -93,8 +101,12 @@ impl Agent {
         self.text("before")?;
         self.misbehave()?;
         self.text("after")?;
+        let subtype = match self.hazard {
+            Hazard::ResultSubtype => "finished_early",
+            _ => "success",
+        };
         self.say(&json!({
-            "type": "result", "subtype": "success", "is_error": false, "duration_ms": 1,
+            "type": "result", "subtype": subtype, "is_error": false, "duration_ms": 1,
             "duration_api_ms": 1, "num_turns": 1, "result": "after", "stop_reason": "end_turn",
             "session_id": SESSION, "total_cost_usd": 0.01, "usage": usage(), "modelUsage": {},
             "permission_denials": [], "uuid": "5f0c7d6e-0000-4000-8000-000000000003",
@@ -103,7 +115,9 @@ impl Agent {
 
     fn misbehave(&mut self) -> Result<()> {
         match self.hazard {
-            Hazard::Calm => {}
+            // It is the result that is new.
+            Hazard::Calm | Hazard::ResultSubtype => {}
+            Hazard::Unread => self.stop_reading()?,
             Hazard::Stderr => {
                 let line = format!("{}\n", "x".repeat(99));
                 std::io::stderr().write_all(line.repeat(3_000).as_bytes())?;
@@ -197,6 +211,23 @@ impl Agent {
         for number in 0..DELTAS {
             let piece = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
             self.say(&event(2 + number, piece))?;
+        }
+        Ok(())
+    }
+
+    /// Reads no more, and asks so often that the answers do not fit into the pipe.
+    fn stop_reading(&mut self) -> Result<()> {
+        STOPPED_READING.store(true, Ordering::SeqCst);
+        let input = json!({ "command": "ls", "description": "x".repeat(500) });
+        for number in 0..UNREAD_ASKS {
+            let request = json!({
+                "subtype": "can_use_tool", "tool_name": "Bash", "input": input,
+                "tool_use_id": format!("toolu_{number}"), "permission_suggestions": [],
+            });
+            self.say(&json!({
+                "type": "control_request", "request_id": format!("ask_{number}"),
+                "request": request,
+            }))?;
         }
         Ok(())
     }

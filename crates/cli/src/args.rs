@@ -86,7 +86,7 @@ pub(crate) enum Command {
 ///
 /// Exit codes:
 ///   0    the turn succeeded, or whoever read stdout had enough
-///   1    the agent failed, or took longer than --timeout
+///   1    the agent failed, or the command took longer than --timeout
 ///   2    the command line is wrong
 ///   3    the turn failed because a tool was not allowed
 ///   4    the budget is used up
@@ -120,7 +120,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE|JSON", alias = "json-schema")]
     pub(crate) schema: Option<String>,
 
-    /// How long it may take: 90, 90s, 5m, 1h
+    /// How long the whole command may take, from starting the agent to its end: 90, 90s, 5m, 1h.
+    /// Then the agent is killed
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
 
@@ -245,7 +246,7 @@ pub(crate) struct Doctor {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// How long the agent may take to answer: 30, 30s, 1m
+    /// How long all of it may take: 30, 30s, 1m. Then the agent is killed
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub(crate) timeout: Duration,
 }

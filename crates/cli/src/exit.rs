@@ -2,6 +2,8 @@
 
 use duologue::{Error, find};
 
+use crate::limit::TimedOut;
+
 /// Everything is as it should be.
 pub(crate) const OK: u8 = 0;
 
@@ -14,7 +16,7 @@ pub(crate) const DIFFERENT: u8 = 1;
 /// `replay`: the other end does something else than on the tape.
 pub(crate) const MISMATCH: u8 = 3;
 
-/// `run`, `chat`: the agent failed. `doctor`: something is broken.
+/// `run`, `chat`: the agent failed, or took longer than `--timeout`. `doctor`: something is broken.
 pub(crate) const FAILED: u8 = 1;
 
 /// The command line is wrong, a file could not be read, or the output not be written.
@@ -40,6 +42,9 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) fn of(error: &anyhow::Error) -> u8 {
     if error.is::<find::NotFound>() {
         return NO_AGENT;
+    }
+    if error.is::<TimedOut>() {
+        return FAILED;
     }
     match error.downcast_ref() {
         None | Some(Error::Launch(_) | Error::Prompt(_)) => UNREADABLE,

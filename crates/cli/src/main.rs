@@ -8,6 +8,7 @@ mod exit;
 mod input;
 #[cfg(unix)]
 mod install;
+mod limit;
 mod print;
 mod runtime;
 mod session_args;

@@ -9,6 +9,7 @@ use duologue::find;
 use crate::agent::Agent;
 use crate::args::Doctor;
 use crate::exit;
+use crate::limit::Limit;
 use crate::runtime;
 
 use report::{Finding, Report};
@@ -18,7 +19,8 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
     let code = match Agent::resolve(&args.agent) {
         Ok(agent) => {
             report.program = Some(agent.program.clone());
-            runtime::block_on(examine::examine(agent, args.timeout, &mut report))?;
+            let limit = Limit::new(Some(args.timeout));
+            runtime::block_on(examine::examine(agent, limit, &mut report))?;
             if report.is_well() { exit::OK } else { exit::FAILED }
         }
         Err(error) if error.is::<find::NotFound>() => {

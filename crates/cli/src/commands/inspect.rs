@@ -79,10 +79,8 @@ fn take(
             let text = String::from_utf8_lossy(line.raw()).into_owned();
             printer.event(entry.millis, StderrWritten::new().text(text).into())?;
         }
-        Event::TooLong(too_long) => {
-            let event = MalformedLine::new().reason(too_long.to_string());
-            printer.event(entry.millis, event.into())?;
-        }
+        // It may have been the end of a turn.
+        Event::TooLong(too_long) => transcript.handle_too_long(too_long),
         Event::Note(note) => {
             printer.event(entry.millis, ProcessNoted::new().text(note).into())?;
         }

@@ -5,8 +5,6 @@ mod progress;
 mod prompt;
 mod verdict;
 
-use std::time::Duration;
-
 use duologue::ask::{Decision, QuestionAnswer};
 use duologue::{Error, Event, Events, Message, Messages, Session, SessionBuilder, TurnOutcome};
 use duologue_protocol::ToHost;
@@ -14,6 +12,7 @@ use duologue_protocol::lines::TurnResult;
 
 use crate::args::{Output, Run};
 use crate::exit;
+use crate::limit::{Limit, TimedOut};
 use crate::runtime::{self, Interrupts};
 use crate::session_args;
 use crate::visible::ours;
@@ -22,18 +21,24 @@ use answer::Answer;
 use progress::Progress;
 
 pub(crate) fn run(args: &Run) -> anyhow::Result<u8> {
-    let prompt = prompt::read(args)?;
+    let limit = Limit::new(args.timeout);
+    let prompt = prompt::read(args, &limit)?;
     let builder = set_up(args)?;
     runtime::block_on(async {
         let interrupts = Interrupts::new();
         let mut twice = interrupts.clone();
         tokio::select! {
-            code = converse(args, builder, prompt, interrupts) => code,
+            code = converse(args, builder, prompt, interrupts, limit) => code,
+            () = limit.long_over() => Err(limit.error(NOT_ENDED).into()),
             // The session is dropped: the agent and all it has started are killed.
             () = twice.pressed(2) => Ok(exit::INTERRUPTED),
         }
     })
 }
+
+const NOT_STARTED: &str = "the agent did not start in time, and was killed";
+const NOT_ENDED: &str = "the turn did not end in time, and the agent was killed";
+const NOT_GONE: &str = "the turn has ended, but the agent did not, and was killed";
 
 /// The session that the command line asks for.
 fn set_up(args: &Run) -> anyhow::Result<SessionBuilder> {
@@ -58,13 +63,18 @@ async fn converse(
     builder: SessionBuilder,
     prompt: String,
     mut interrupts: Interrupts,
+    limit: Limit,
 ) -> anyhow::Result<u8> {
     let mut progress = Progress::new(args.quiet);
     progress.busy(&ours("starting the agent"));
     let session = tokio::select! {
-        session = builder.start() => session?,
+        session = limit.within(NOT_STARTED, builder.start()) => session,
         () = interrupts.pressed(1) => return Ok(exit::INTERRUPTED),
     };
+    if session.is_err() {
+        progress.hide();
+    }
+    let session = session??;
     for notice in session.notices() {
         progress.note(&notice);
     }
@@ -76,53 +86,71 @@ async fn converse(
         result: None,
     };
     show.progress.busy(&ours("waiting for the model"));
-    let (outcome, stopped) = turn(args, &session, prompt, &mut show, &mut interrupts).await?;
+    let turn = turn(&session, prompt, &mut show, &mut interrupts, limit).await;
+    if turn.is_err() {
+        show.progress.hide();
+    }
+    let (outcome, stopped) = turn?;
 
     // What is left is read to its end: lines after the result, and turns of work in the background.
     let pressed = interrupts.count();
+    let mut late: Option<TimedOut> = None;
     tokio::select! {
         (_, shown) = async { tokio::join!(session.close(), show.rest()) } => shown?,
         () = interrupts.pressed(pressed + 1) => {}
+        // The session is dropped, and with it the agent.
+        () = limit.over() => late = Some(limit.error(NOT_GONE)),
     }
     show.progress.hide();
     let outcome = outcome?;
     show.answer.finish(&outcome, show.result.as_ref()).await?;
     let result = show.result.as_ref().and_then(|message| result_of(message));
-    verdict::judge(args, &outcome, result, &stopped, &mut show.progress)
+    let code = verdict::judge(args, &outcome, result, &stopped, &mut show.progress)?;
+    match late {
+        // What the turn came to was said already.
+        Some(late) if code == exit::OK => {
+            show.progress.error(&late.to_string());
+            Ok(exit::FAILED)
+        }
+        _ => Ok(code),
+    }
 }
 
 /// Why this program ended the turn.
 #[derive(Debug, Default)]
 struct Stopped {
     by_person: bool,
-    by_clock: Option<Duration>,
+    by_clock: Option<TimedOut>,
 }
 
 /// Sends the prompt and shows what comes of it.
 async fn turn(
-    args: &Run,
     session: &Session,
     prompt: String,
     show: &mut Show,
     interrupts: &mut Interrupts,
+    limit: Limit,
 ) -> anyhow::Result<(Result<TurnOutcome, Error>, Stopped)> {
-    let mut turn = session.prompt(prompt).await?;
+    let mut turn = limit.within(NOT_ENDED, session.prompt(prompt)).await??;
     let mut stopped = Stopped::default();
-    let clock = tokio::time::sleep(args.timeout.unwrap_or(Duration::MAX));
-    tokio::pin!(clock);
+    let interrupt = session.interrupt();
+    tokio::pin!(interrupt);
+    let mut interrupted = false;
     loop {
+        let stop = stopped.by_person || stopped.by_clock.is_some();
+        if stop && !show.progress.is_stopping() {
+            show.progress.stopping();
+        }
         tokio::select! {
             outcome = turn.outcome() => return Ok((outcome, stopped)),
             next = show.next() => show.show(next).await?,
             () = interrupts.pressed(1), if !stopped.by_person => stopped.by_person = true,
-            () = &mut clock, if args.timeout.is_some() && stopped.by_clock.is_none() => {
-                stopped.by_clock = args.timeout;
+            () = limit.nearly_over(), if stopped.by_clock.is_none() => {
+                stopped.by_clock = Some(limit.error("the turn took longer, and was interrupted"));
             }
-        }
-        if (stopped.by_person || stopped.by_clock.is_some()) && !show.progress.is_stopping() {
-            show.progress.stopping();
+            () = limit.over() => return Err(limit.error(NOT_ENDED).into()),
             // An agent that does not answer is killed before long: the turn tells.
-            let _ = turn.interrupt().await;
+            _ = &mut interrupt, if stop && !interrupted => interrupted = true,
         }
     }
 }

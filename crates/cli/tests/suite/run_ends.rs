@@ -158,8 +158,103 @@ fn time_is_limited_if_one_says_so() {
     let output = play.run(&["Hi", "--timeout", "50ms"]);
     let stderr = utf8(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("more than 0.05 s"), "{stderr}");
+    assert!(stderr.contains("--timeout 50ms"), "{stderr}");
     assert_gone_blocking(&play.stage.pids());
+}
+
+/// A program in a folder of its own that does this, whatever its arguments are.
+fn program(does: &str) -> (tempfile::TempDir, String) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agent");
+    std::fs::write(&path, format!("#!/bin/sh\n{does}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (dir, path)
+}
+
+/// It says nothing at all, and ignores TERM.
+const MUTE: &str = "trap '' TERM\nwhile :; do sleep 1; done";
+
+/// It answers the handshake and one prompt, and then stays.
+const STAYS: &str = r#"trap '' TERM
+case "$1" in -v) echo '2.1.325 (Claude Code)'; exit;; esac
+read line
+echo '{"type":"control_response","response":{"subtype":"success","request_id":"req_1","response":{}}}'
+read line
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+while :; do sleep 1; done"#;
+
+/// The limit counts for the start, the turn and the end.
+#[test]
+fn the_limit_bounds_the_whole_command() {
+    for (does, limit) in [
+        (MUTE, "300ms"),
+        (MUTE, "0.3"),
+        ("exec <&-; trap '' TERM; while :; do sleep 1; done", "300ms"),
+        ("exec >&-; trap '' TERM; while :; do sleep 1; done", "300ms"),
+        ("trap '' TERM; while :; do echo '{\"type\":\"keep_alive\"}'; done", "300ms"),
+        (STAYS, "4s"),
+    ] {
+        let (_dir, agent) = program(does);
+        let args = ["run", "--agent", &agent, "Hi", "--timeout", limit];
+        let output = duologue().args(args).output().unwrap();
+        let stderr = utf8(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{does}: {stderr}");
+        let named = limit.replace("0.3", "300ms");
+        assert!(stderr.contains(&format!("--timeout {named}: ")), "{does}: {stderr}");
+    }
+}
+
+/// A prompt that never ends counts, too.
+#[test]
+fn the_limit_bounds_the_reading_of_the_prompt() {
+    let (_dir, agent) = program(MUTE);
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("duologue"))
+        .args(["run", "-", "--agent", &agent, "--timeout", "200ms"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = utf8(&output.stderr);
+    assert!(stderr.contains("--timeout 200ms: the prompt"), "{stderr}");
+}
+
+#[test]
+fn the_limit_bounds_all_that_doctor_does() {
+    let (_dir, agent) = program(MUTE);
+    let args = ["doctor", "--agent", &agent, "--timeout", "300ms"];
+    let output = duologue().args(args).output().unwrap();
+    let stdout = utf8(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{stdout}");
+    assert!(stdout.contains("--timeout 300ms: "), "{stdout}");
+}
+
+/// A result that is new or broken ends the turn and the command.
+#[test]
+fn a_result_that_cannot_be_read_ends_the_command() {
+    for result in [
+        r#"{"type":"result","subtype":"of_tomorrow","is_error":false,"result":"x"}"#,
+        r#"{"type":"result","is_error":false,"result":"x"}"#,
+        r#"{"type":"result","subtype":"success","api_error_status":"x"}"#,
+        r#"{"type":"result","subtype":"success","result":"cut o"#,
+    ] {
+        let steps = [Step::Init, text("Hello"), Step::Line(result.to_owned())];
+        let output = Play::turn(steps.clone()).run(&["Hi"]);
+        let stderr = utf8(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{result}: {stderr}");
+        assert!(utf8(&output.stdout).contains("Hello"), "{result}: {stderr}");
+
+        let play = Play::turn(steps);
+        let output = play.command(&["chat", "Hi"]).output().unwrap();
+        let stderr = utf8(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{result}: {stderr}");
+        assert!(utf8(&output.stdout).contains("Hello"), "{result}: {stderr}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::process::ExitReport;
 use super::inner::{Inner, Live};
 
 /// How long an agent may take nothing off its stdin before it is not waited for.
-const UNREAD: Duration = Duration::from_secs(10);
+const UNREAD: Duration = Duration::from_secs(5);
 
 /// How long an agent may be silent before it is not waited for, once a line of it could not be read.
 const SILENT: Duration = Duration::from_secs(5);

@@ -295,7 +295,7 @@ impl Session {
     /// seconds) plus one second after it was called. What has not ended by then is killed. To wait
     /// longer for a turn, await its [outcome](Turn::outcome) first, or raise `linger`.
     ///
-    /// It does not wait so long for an agent that takes nothing off its stdin for ten seconds, or that is
+    /// It does not wait so long for an agent that takes nothing off its stdin for five seconds, or that is
     /// silent for five seconds after a line that could not be read: what seems open may have ended with
     /// that line.
     ///

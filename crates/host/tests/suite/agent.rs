@@ -90,6 +90,11 @@ impl Agent {
         self.writer.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
+    /// False if nobody hears it.
+    pub(crate) async fn try_say(&mut self, line: &Value) -> bool {
+        self.writer.write_all(format!("{line}\n").as_bytes()).await.is_ok()
+    }
+
     pub(crate) async fn reply(&mut self, request: &Value, payload: Value) {
         let id = &request["request_id"];
         self.say(json!({ "type": "control_response", "response": {

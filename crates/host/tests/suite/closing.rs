@@ -6,7 +6,7 @@ use duologue::ask::Decision;
 use duologue::{Event, Session};
 use serde_json::json;
 
-use super::agent::{Agent, assert_no_task_left, pair, tasks};
+use super::agent::{Agent, assert_no_task_left, ends, pair, tasks};
 
 async fn background(agent: &mut Agent, tasks: &[&str]) {
     let tasks: Vec<_> =
@@ -18,9 +18,9 @@ async fn background(agent: &mut Agent, tasks: &[&str]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_runs_is_waited_for_as_long_as_it_takes() {
+async fn a_turn_that_runs_is_waited_for_as_long_as_one_says() {
     let before = tasks();
-    let (session, mut agent) = pair(Session::builder()).await;
+    let (session, mut agent) = pair(Session::builder().linger(Duration::from_secs(48 * 3600))).await;
     let mut turn = session.prompt("Hi").await.unwrap();
     let (report, outcome, ()) = tokio::join!(session.close(), turn.outcome(), async {
         let (_, uuid) = agent.prompt().await;
@@ -39,7 +39,7 @@ async fn a_turn_that_runs_is_waited_for_as_long_as_it_takes() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_open_is_waited_for() {
     let before = tasks();
-    let builder = Session::builder().on_permission(|_| async {
+    let builder = Session::builder().linger(Duration::MAX).on_permission(|_| async {
         tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
         Decision::allow()
     });
@@ -104,6 +104,160 @@ async fn work_in_the_background_is_not_waited_for_for_ever() {
     report.unwrap();
     drop((turn, agent));
     assert_no_task_left(before).await;
+}
+
+/// What `Session::close` states, for an agent that is no process: linger, the grace of the ladder, and a
+/// second.
+const DEADLINE: Duration = Duration::from_secs(600 + 2 + 1);
+
+/// Whatever seems to be open, `close` has a deadline. The clock of these tests passes by itself.
+#[tokio::test(start_paused = true)]
+async fn close_has_a_deadline() {
+    let cases: [(&str, &[&str]); 5] = [
+        ("a turn runs", &[r#"{"type":"system","subtype":"init","session_id":"s1"}"#]),
+        ("a prompt waits", &[]),
+        (
+            "a question is open",
+            &[r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#],
+        ),
+        (
+            "tasks and turns come and go",
+            &[
+                r#"{"type":"system","subtype":"task_started","task_id":"t","is_backgrounded":true}"#,
+                r#"{"type":"result","subtype":"success"}"#,
+                r#"{"type":"system","subtype":"init","session_id":"s1"}"#,
+            ],
+        ),
+        ("a line cannot be read", &["{\"type\":"]),
+    ];
+    for (what, lines) in cases {
+        let before = tasks();
+        let builder = Session::builder().on_permission(|_| std::future::pending());
+        let (session, mut agent) = pair(builder).await;
+        let turn = session.prompt("Hi").await.unwrap();
+        agent.prompt().await;
+        for line in lines {
+            agent.raw(format!("{line}\n").as_bytes()).await;
+        }
+        let closed = tokio::time::timeout(DEADLINE, session.close()).await;
+        assert!(closed.is_ok(), "{what}");
+        drop((turn, agent));
+        assert_no_task_left(before).await;
+    }
+}
+
+/// An agent that writes without end keeps nothing open by that.
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_writes_without_end_does_not_hold_up_a_close() {
+    let (session, mut agent) = pair(Session::builder().linger(Duration::from_secs(60))).await;
+    let turn = session.prompt("Hi").await.unwrap();
+    let (_, uuid) = agent.prompt().await;
+    agent.init().await;
+    let flood = tokio::spawn(async move {
+        let line = json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "started" });
+        while agent.try_say(&line).await {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let closed = tokio::time::timeout(DEADLINE, session.close()).await;
+    assert!(closed.is_ok());
+    drop(turn);
+    flood.await.unwrap();
+}
+
+/// Results that are new, broken or too long: the turn ends, and nothing is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_cannot_be_read_holds_up_nothing() {
+    let long = format!(r#"{{"type":"result","subtype":"success","result":"{}"}}"#, "x".repeat(9000));
+    let deep = format!(
+        r#"{{"type":"result","subtype":"success","structured_output":{}{}}}"#,
+        "[".repeat(2000),
+        "]".repeat(2000)
+    );
+    let results: [&[u8]; 7] = [
+        br#"{"type":"result","subtype":"of_tomorrow","is_error":false}"#,
+        br#"{"type":"result","is_error":false}"#,
+        br#"{"type":"result","subtype":"success","api_error_status":"x"}"#,
+        b"{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"\xff\"}",
+        br#"{"type":"result","subtype":"success","result":"cut o"#,
+        long.as_bytes(),
+        deep.as_bytes(),
+    ];
+    for result in results {
+        let (session, mut agent) = pair(Session::builder().max_line(8000)).await;
+        let mut turn = session.prompt("Hi").await.unwrap();
+        agent.prompt().await;
+        agent.init().await;
+        agent.text("m1", "Hello").await;
+        agent.raw(result).await;
+        agent.raw(b"\n").await;
+        let what = String::from_utf8_lossy(result.get(..60).unwrap_or(result)).into_owned();
+        let outcome = turn.outcome().await.unwrap();
+        assert!(!outcome.is_success(), "{what}");
+        assert_eq!(outcome.text(), "Hello", "{what}");
+        let (report, at_end) = tokio::join!(session.close(), async {
+            // At once: stdin is closed before anything could have been waited for.
+            let end = tokio::time::timeout(Duration::from_millis(10), agent.at_end()).await;
+            agent.hang_up().await;
+            end.is_ok()
+        });
+        report.unwrap();
+        assert!(at_end, "{what}");
+    }
+}
+
+/// Which task has ended cannot be read. It is not waited for as long as one that surely runs.
+#[tokio::test(start_paused = true)]
+async fn work_whose_end_could_not_be_read_is_not_waited_for() {
+    for garbled in [
+        &br#"{"type":"system","subtype":"task_notification","status":"completed"}"#[..],
+        br#"{"type":"system","subtype":"background_tasks_changed","tasks":"none"}"#,
+        br#"{"type":"system","subty"#,
+    ] {
+        let (session, mut agent) = pair(Session::builder()).await;
+        let mut turn = session.prompt("Hi").await.unwrap();
+        let (_, uuid) = agent.prompt().await;
+        agent.init().await;
+        background(&mut agent, &["t1"]).await;
+        agent.result(&[&uuid], "it works").await;
+        assert!(turn.outcome().await.unwrap().is_success());
+        agent.raw(garbled).await;
+        agent.raw(b"\n").await;
+        let (report, at_end) = tokio::join!(session.close(), async {
+            let end = tokio::time::timeout(Duration::from_secs(7), agent.at_end()).await;
+            agent.hang_up().await;
+            end.is_ok()
+        });
+        report.unwrap();
+        assert!(at_end, "{}", String::from_utf8_lossy(garbled));
+    }
+}
+
+/// Answers wait, and the agent reads no more: nothing that is still to be said can arrive.
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_stops_reading_is_not_waited_for() {
+    for asks in [3, 2000] {
+        let before = tasks();
+        let (mut agent, host) = ends(1024);
+        let (reader, writer) = tokio::io::split(host);
+        let builder = Session::builder().on_permission(|_| async { Decision::allow() });
+        let session =
+            tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
+        let mut turn = session.prompt("Hi").await.unwrap();
+        let (_, uuid) = agent.prompt().await;
+        agent.init().await;
+        let input = json!({ "command": "x".repeat(600) });
+        for number in 0..asks {
+            let ask = json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": input });
+            agent.ask(&format!("r{number}"), ask).await;
+        }
+        agent.result(&[&uuid], "done").await;
+        assert!(turn.outcome().await.unwrap().is_success());
+        let closed = tokio::time::timeout(Duration::from_secs(10), session.close()).await;
+        assert!(closed.is_ok(), "{asks} questions");
+        drop((turn, agent));
+        assert_no_task_left(before).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

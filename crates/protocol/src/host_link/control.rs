@@ -25,9 +25,13 @@ impl HostLink {
                 }
                 Route::Control
             }
-            Decoded::Known(ToHost::ControlResponse(response))
-            | Decoded::Unknown(ToHost::ControlResponse(response)) => {
+            Decoded::Known(ToHost::ControlResponse(response)) => {
                 self.replied(&response);
+                Route::Control
+            }
+            Decoded::Unknown(ToHost::ControlResponse(_)) => {
+                let fault = "it is neither a success nor an error";
+                self.salvage_control(&Salvage::of(line.raw()), fault);
                 Route::Control
             }
             Decoded::Known(ToHost::ControlCancelRequest(cancel)) => {
@@ -78,7 +82,9 @@ impl HostLink {
     }
 
     fn replied(&mut self, response: &ControlResponse) {
-        let Some(id) = response.request_id() else { return };
+        let Some(id) = response.request_id() else {
+            return self.activity.ledger.follow(&Reading::Unclear);
+        };
         // A second answer, an answer after a timeout, an echo of our own: nobody waits for it.
         if self.pending.take(id).is_none() {
             return;

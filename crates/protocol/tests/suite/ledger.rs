@@ -7,7 +7,7 @@ use duologue_protocol::control::HostRequest;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::transcript::{Event, Transcript};
-use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId, ToAgent};
+use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId, ToAgent, Wire as _};
 use duologue_testkit::mutate::{LONG, Random, mutate};
 use duologue_testkit::{Recording, recordings};
 use serde_json::json;
@@ -152,7 +152,7 @@ fn played(recording: &Recording, seed: u64) -> Result<bool, String> {
 /// say the same about whether a turn is open.
 #[test]
 fn both_machines_agree_on_whether_a_turn_is_open_whatever_is_mutated() {
-    let times: u64 = std::env::var("DUOLOGUE_FUZZ_TURNS").ok().map_or(4, |n| n.parse().unwrap());
+    let times: u64 = std::env::var("DUOLOGUE_FUZZ_TIMES").ok().map_or(4, |n| n.parse().unwrap());
     let mut finished = 0;
     for (number, recording) in recordings().iter().enumerate() {
         for time in 0..times {

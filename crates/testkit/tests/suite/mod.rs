@@ -6,6 +6,7 @@ mod faults_dying;
 mod faults_pipes;
 #[cfg(unix)]
 mod host;
+mod live_fuzz;
 mod pages;
 #[cfg(unix)]
 mod pains_asks;

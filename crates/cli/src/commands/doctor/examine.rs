@@ -9,6 +9,9 @@ use duologue_protocol::launch::CliVersion;
 use super::machine;
 use super::report::{Finding, Report};
 use crate::agent::Agent;
+use crate::limit::Limit;
+
+const SILENT: &str = "the agent did not answer in time, and was killed";
 
 /// How often a request is timed. The quickest counts: the first waits for the agent to warm up.
 const TIMES: usize = 3;
@@ -22,7 +25,7 @@ const OFFLINE: [&str; 3] =
 
 pub(super) async fn examine(
     agent: Agent,
-    patience: Duration,
+    limit: Limit,
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let shown = std::iter::once(agent.program.as_os_str())
@@ -31,36 +34,47 @@ pub(super) async fn examine(
         .collect::<Vec<_>>()
         .join(" ");
     report.add(Finding::well("program", shown));
-    let version = find::version(&agent.program, &agent.leading).await;
+    let version = limit.within(SILENT, find::version(&agent.program, &agent.leading)).await;
+    let version = version.ok().flatten();
     let node = machine::node(&agent);
 
     let began = Instant::now();
-    let mut builder = agent.session().handshake(Handshake::Require).handshake_within(patience);
+    let most = limit.left().unwrap_or(Duration::MAX);
+    let mut builder = agent.session().handshake(Handshake::Require).handshake_within(most);
     if let Some(version) = version {
         builder = builder.cli_version(version);
     }
     for name in OFFLINE {
         builder = builder.env(name, "1");
     }
-    let session = builder.start().await;
+    let session = limit.within(SILENT, builder.start()).await;
     let took = began.elapsed();
 
-    let known = session.as_ref().map_or(version, Session::version);
+    let known = match &session {
+        Ok(Ok(session)) => session.version(),
+        _ => version,
+    };
     report.version = known.as_ref().map(ToString::to_string);
     report.tested = known.as_ref().map(find::is_tested);
     report.add(of_version(known));
     report.add(node);
     report.add(machine::config());
     let session = match session {
-        Ok(session) => session,
-        Err(error) => {
+        Ok(Ok(session)) => session,
+        // Both are the same limit: whichever was noticed first.
+        Err(_) | Ok(Err(Error::TimedOut { .. })) => {
+            let what = limit.error(SILENT).to_string();
+            report.add(Finding::broken("handshake", what, too_slow(known)));
+            return Ok(());
+        }
+        Ok(Err(error)) => {
             report.add(Finding::broken("handshake", error.to_string(), mend(&error, known)));
             return Ok(());
         }
     };
     report.handshake = Some(took);
     report.add(Finding::well("handshake", format!("in {}", span(took))));
-    let (trip, finding) = round_trip(&session, patience, known).await;
+    let (trip, finding) = round_trip(&session, limit, known).await;
     report.round_trip = trip;
     report.add(finding);
     if let Some(reply) = session.handshake() {
@@ -72,7 +86,7 @@ pub(super) async fn examine(
             report.add(Finding::warning("login", format!("they contradict: {kind}"), how));
         }
     }
-    report.add(end(session, known).await);
+    report.add(end(session, limit, known).await);
     Ok(())
 }
 
@@ -98,11 +112,11 @@ fn of_version(version: Option<CliVersion>) -> Finding {
 
 async fn round_trip(
     session: &Session,
-    patience: Duration,
+    limit: Limit,
     version: Option<CliVersion>,
 ) -> (Option<Duration>, Finding) {
     const NAME: &str = "round trip";
-    let control = session.control().within(patience.min(ANSWER));
+    let control = session.control().within(limit.left().map_or(ANSWER, |left| left.min(ANSWER)));
     let mut best: Option<Duration> = None;
     for _ in 0..TIMES {
         let began = Instant::now();
@@ -153,10 +167,14 @@ fn account(reply: &InitializeReply) -> Finding {
     Finding::well(NAME, parts.collect::<Vec<_>>().join(", "))
 }
 
-async fn end(session: Session, version: Option<CliVersion>) -> Finding {
+async fn end(session: Session, limit: Limit, version: Option<CliVersion>) -> Finding {
     const NAME: &str = "end";
     let began = Instant::now();
-    match session.close().await {
+    let closed = match limit.within("the agent did not end in time, and was killed", session.close()).await {
+        Ok(closed) => closed,
+        Err(error) => return Finding::broken(NAME, error.to_string(), too_slow(version)),
+    };
+    match closed {
         Ok(report) if report.code == Some(0) => {
             Finding::well(NAME, format!("in peace, in {}", span(began.elapsed())))
         }
@@ -173,14 +191,20 @@ async fn end(session: Session, version: Option<CliVersion>) -> Finding {
     }
 }
 
+/// What to do about an agent that took too long.
+fn too_slow(version: Option<CliVersion>) -> &'static str {
+    if version.as_ref().is_some_and(find::is_tested) {
+        "If the machine is slow, raise --timeout."
+    } else {
+        "Is it Claude Code 1.0.128 or newer? If the machine is slow, raise --timeout."
+    }
+}
+
 /// What to do about an error of the agent. Nobody is told to update what is as new as it should be.
 fn mend(error: &Error, version: Option<CliVersion>) -> &'static str {
     let is_tested = version.as_ref().is_some_and(find::is_tested);
     match error {
-        Error::TimedOut { .. } if is_tested => "If the machine is slow, raise --timeout.",
-        Error::TimedOut { .. } => {
-            "Is it Claude Code 1.0.128 or newer? If the machine is slow, raise --timeout."
-        }
+        Error::TimedOut { .. } => too_slow(version),
         Error::Spawn(_) => "Install it again: `npm install -g @anthropic-ai/claude-code`.",
         Error::Gone(gone) if !gone.stderr.trim().is_empty() => "Its stderr says why.",
         Error::Gone(_) => "It wrote nothing to stderr: install it again.",

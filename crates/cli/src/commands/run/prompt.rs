@@ -2,31 +2,34 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
 use crate::args::Run;
+use crate::limit::Limit;
 
-/// The prompt: what was typed, what stands in the file, or both.
-pub(super) fn read(args: &Run) -> anyhow::Result<String> {
+/// The prompt: what was typed, what stands in the file, or both. Reading counts for the limit, too: a
+/// pipe may never end.
+pub(super) fn read(args: &Run, limit: &Limit) -> anyhow::Result<String> {
     let stdin = Path::new("-");
     let typed = args.prompt.as_deref().filter(|prompt| *prompt != "-");
     let text = match (typed, args.file.as_deref()) {
-        (Some(typed), Some(file)) => format!("{typed}\n\n{}", from(file)?),
+        (Some(typed), Some(file)) => format!("{typed}\n\n{}", from(file, limit)?),
         (Some(typed), None) => typed.to_owned(),
         (None, Some(file)) => {
             anyhow::ensure!(
                 args.prompt.is_none() || file == stdin,
                 "the prompt is to come from stdin and from --file: leave one out"
             );
-            from(file)?
+            from(file, limit)?
         }
         (None, None) => {
             anyhow::ensure!(
                 args.prompt.is_some() || !std::io::stdin().is_terminal(),
                 "there is no prompt: give it as an argument, with --file, or on stdin"
             );
-            from(stdin)?
+            from(stdin, limit)?
         }
     };
     anyhow::ensure!(
@@ -36,7 +39,21 @@ pub(super) fn read(args: &Run) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn from(path: &Path) -> anyhow::Result<String> {
+fn from(path: &Path, limit: &Limit) -> anyhow::Result<String> {
+    if !limit.is_set() {
+        return whole(path);
+    }
+    let (send, receive) = std::sync::mpsc::sync_channel(1);
+    let path = path.to_owned();
+    // It ends with this program, if it does not end before.
+    std::thread::spawn(move || send.send(whole(&path)));
+    match receive.recv_timeout(limit.left().unwrap_or(Duration::MAX)) {
+        Ok(text) => text,
+        Err(_) => Err(limit.error("the prompt could not be read in time").into()),
+    }
+}
+
+fn whole(path: &Path) -> anyhow::Result<String> {
     if path == Path::new("-") {
         let mut text = String::new();
         std::io::stdin()

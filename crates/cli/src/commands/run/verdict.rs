@@ -62,9 +62,8 @@ fn failed(
     let reason = result.and_then(|result| result.terminal_reason.value());
     let subtype = result.and_then(|result| result.subtype.value());
     let error = outcome.error().unwrap_or_default().to_owned();
-    if let Some(most) = stopped.by_clock {
-        let error = format!("it took more than {} s and was interrupted", most.as_secs_f64());
-        return (exit::FAILED, error);
+    if let Some(limit) = &stopped.by_clock {
+        return (exit::FAILED, limit.to_string());
     }
     if stopped.by_person {
         return (exit::INTERRUPTED, "interrupted".to_owned());
