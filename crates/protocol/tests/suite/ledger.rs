@@ -7,7 +7,7 @@ use duologue_protocol::control::HostRequest;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::transcript::{Event, Transcript};
-use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId, ToAgent};
+use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId, ToAgent, Wire as _};
 use duologue_testkit::mutate::{LONG, Random, mutate};
 use duologue_testkit::{Recording, recordings};
 use serde_json::json;
