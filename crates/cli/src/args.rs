@@ -278,7 +278,7 @@ pub(crate) struct Check {
     #[arg(long, value_enum, default_value_t = Way::ToHost)]
     pub(crate) direction: Way,
 
-    /// The most bytes a line of the file may have (256 MiB unless set); longer ones are reported and
+    /// The most bytes a line of the file may have (128 MiB unless set); longer ones are reported and
     /// passed over
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_line: Option<usize>,
@@ -317,7 +317,7 @@ pub(crate) struct Inspect {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// The most bytes a line of the file may have (256 MiB unless set); longer ones are reported and
+    /// The most bytes a line of the file may have (128 MiB unless set); longer ones are reported and
     /// passed over
     #[arg(long, value_name = "BYTES")]
     pub(crate) max_line: Option<usize>,

@@ -15,8 +15,9 @@ use crate::unpack::Unpack;
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
 
-/// A tape spells its lines as JSON strings, which makes them longer, but hardly four times.
-const MAX_FILE_LINE: usize = 4 * DEFAULT_MAX_LINE;
+/// A tape spells its lines as JSON strings, which makes them longer, but hardly twice. A line is held
+/// several times while it is read: this bounds what a small packed file can make of memory.
+const MAX_FILE_LINE: usize = 2 * DEFAULT_MAX_LINE;
 
 /// Room for a text longer than this is not kept.
 const KEPT: usize = 1024 * 1024;
@@ -79,7 +80,7 @@ impl<R: Read> Reader<R> {
         self
     }
 
-    /// The most bytes a line of the file may have; 256 MiB unless set. A longer one becomes an
+    /// The most bytes a line of the file may have; 128 MiB unless set. A longer one becomes an
     /// [`Event::TooLong`], and reading goes on.
     #[must_use]
     pub fn max_line(mut self, bytes: usize) -> Self {

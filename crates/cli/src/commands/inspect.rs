@@ -3,6 +3,7 @@
 mod follow;
 mod html;
 mod json;
+mod spool;
 mod summary;
 mod timeline;
 

@@ -391,7 +391,7 @@ mod tests {
             [json!({ "subtype": "set_permission_mode", "mode": "acceptEdits" })]
         );
         let plan = wire.applied.launch(Launch::new()).plan(None).unwrap();
-        let argv = plan.argv.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let argv = plan.args.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ");
         for part in ["/a", "Bash(git *)", "Write"] {
             assert!(argv.contains(part), "{argv}");
         }

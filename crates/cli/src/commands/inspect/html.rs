@@ -5,12 +5,14 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use duologue_protocol::transcript::Event;
+use duologue_protocol::Wire as _;
+use duologue_protocol::transcript::{Event, Notice};
 use duologue_tape::Header;
 use serde_json::json;
 
 use super::Printer;
 use super::json::timed;
+use super::spool::Spool;
 use crate::print;
 
 const PAGE: &str = include_str!("page.html");
@@ -23,7 +25,7 @@ pub(super) struct Html {
     title: String,
     about: String,
     /// The events as JSON, one after the other.
-    events: String,
+    events: Spool,
 }
 
 impl Html {
@@ -42,16 +44,25 @@ impl Html {
             path: path.to_owned(),
             title: String::new(),
             about: String::new(),
-            events: String::new(),
+            events: Spool::new(),
         })
     }
 
-    fn push(&mut self, json: &str) {
-        if !self.events.is_empty() {
-            self.events.push_str(",\n");
-        }
+    fn push(&mut self, json: &str) -> anyhow::Result<()> {
         // Inside a script element only `<` could end it early.
-        self.events.push_str(&json.replace('<', "\\u003c"));
+        let json = json.replace('<', "\\u003c");
+        self.events.push(",\n", &json).context("could not keep the page in a temporary file")
+    }
+
+    /// Says how many events the page lacks, if it does.
+    fn left_out(&self) -> String {
+        match self.events.left_out() {
+            0 => String::new(),
+            count => {
+                let text = format!("{count} more events are left out: the page would be too large");
+                format!(",\n{}", Notice::new().kind("page").text(text).to_json())
+            }
+        }
     }
 }
 
@@ -68,7 +79,7 @@ impl Printer for Html {
 
     fn event(&mut self, millis: Option<u64>, event: Event) -> anyhow::Result<()> {
         if !event.is_delta() {
-            self.push(&timed(millis, &event));
+            self.push(&timed(millis, &event))?;
         }
         Ok(())
     }
@@ -82,14 +93,19 @@ impl Printer for Html {
         };
         let about = json!({ "title": self.title, "about": self.about.trim_end() }).to_string();
         let mut rest = PAGE;
+        let left_out = self.left_out();
         for (mark, text) in [
             ("/*STYLE*/", STYLE),
             ("/*ABOUT*/", &about.replace('<', "\\u003c")),
-            ("/*EVENTS*/", &self.events),
+            ("/*EVENTS*/", &left_out),
             ("/*SCRIPT*/", SCRIPT),
         ] {
             let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
-            write!(out, "{before}{text}").with_context(context)?;
+            write!(out, "{before}").with_context(context)?;
+            if mark == "/*EVENTS*/" {
+                self.events.write_to(out.as_mut()).with_context(context)?;
+            }
+            write!(out, "{text}").with_context(context)?;
             rest = after;
         }
         write!(out, "{rest}").with_context(context)?;

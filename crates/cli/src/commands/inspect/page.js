@@ -119,6 +119,7 @@ const describe = (e) => {
     case "session_changed": return ["", "session", e.to];
     case "unknown_line": return ["k-error", "unknown", `${e.kind} ${e.subtype || ""}`, e.line];
     case "malformed_line": return ["k-error", "malformed", e.reason, e.excerpt];
+    case "limit_reached": return ["k-error", "limit", `more than ${e.limit_bytes} bytes are open: not all of it is followed`];
     case "process": return ["k-notice", "process", e.text];
     case "stderr": return ["k-notice", "stderr", e.text];
     default: return null;

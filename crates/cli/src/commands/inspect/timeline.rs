@@ -385,6 +385,11 @@ impl Timeline {
             Event::MalformedLine(line) => {
                 self.row(at, &ours("malformed").red(), text(&line.reason))
             }
+            Event::LimitReached(limit) => {
+                let bytes = limit.limit_bytes.as_u64().unwrap_or_default();
+                let what = format!("more than {bytes} bytes are open: not all of it is followed");
+                self.row(at, &ours("limit").yellow(), &what)
+            }
             Event::Process(note) => self.row(at, &ours("process").dimmed(), text(&note.text)),
             Event::Stderr(line) => self.row(at, &ours("stderr").dimmed(), text(&line.text)),
             // Seen elsewhere: in the request, the prompt, the finished block.
