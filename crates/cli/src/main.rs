@@ -8,6 +8,7 @@ mod exit;
 mod input;
 #[cfg(unix)]
 mod install;
+mod output_file;
 mod print;
 mod runtime;
 mod session_args;
