@@ -170,12 +170,16 @@ pub(crate) struct Completions {
 ///
 /// man -l DIR/duologue.1 shows the first of them.
 ///
-/// Exit codes: 0, or 2 if they cannot be written.
+/// Exit codes: 0, or 2 if they cannot be written, or would replace other files.
 #[derive(Debug, Parser)]
 pub(crate) struct Man {
     /// The folder to write them to; it is made if it is not there
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+
+    /// Replace files of these names
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Be the agent: a drop-in for claude.
@@ -256,8 +260,8 @@ pub(crate) struct Doctor {
 /// Reads tapes and plain captures of stdout, and tells at a glance whether everything in them is
 /// understood.
 ///
-/// Exit codes: 0 if every type and subtype is known and nothing on stdout is malformed, 1 if not, 2
-/// if a file could not be read. Unknown fields, broken rules and malformed lines of the host are
+/// Exit codes: 0 if every type and subtype is known and nothing on stdout is malformed, 1 if not, or if
+/// there is no line at all, 2 if a file could not be read. Unknown fields, broken rules and malformed lines of the host are
 /// warnings, unless --strict.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
@@ -289,7 +293,11 @@ pub(crate) struct Check {
 /// Reads a tape or a plain capture of stdout and tells what happened in it, each thing once: turns,
 /// agents, texts, tool calls and their results, permissions and who decided, retries, tokens, money.
 ///
-/// Exit codes: 0, or 2 if the file cannot be read.
+///   duologue inspect talk.tape
+///   duologue inspect talk.tape --html talk.html
+///
+/// Exit codes: 0; 1 if a line of the agent is malformed, or there is no line at all; 2 if the file cannot
+/// be read, or the page cannot be written.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Inspect {
@@ -305,11 +313,16 @@ pub(crate) struct Inspect {
     #[arg(long)]
     pub(crate) deltas: bool,
 
-    /// Write one HTML page, which needs no network; - for stdout
+    /// Write one HTML page to OUT, which needs no network; - for stdout. A file that exists is not replaced
     #[arg(long, value_name = "OUT", conflicts_with = "follow")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Wait for more at the end of the file, until interrupted
+    /// With --html: replace OUT if it exists. A tape is never replaced
+    #[arg(long, requires = "html")]
+    pub(crate) force: bool,
+
+    /// Wait for more at the end of the file, until interrupted; also for a file that is still to come, and
+    /// from its start if it is truncated or replaced
     #[arg(long)]
     pub(crate) follow: bool,
 

@@ -1,14 +1,14 @@
 //! Where lines come from: files and stdin, with a progress bar on a terminal.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::path::Path;
 
 use anyhow::Context as _;
 use indicatif::ProgressBar;
 
 use crate::print;
-use crate::visible::line;
+use crate::visible::{line, ours};
 
 /// Files smaller than this are read before a bar could be seen.
 const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
@@ -23,6 +23,11 @@ impl Input {
     /// Opens a file, or stdin for `-`.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
+            if io::stdin().is_terminal() {
+                print::err(&ours(
+                    "Reading from the terminal: paste lines and press Ctrl-D, or press Ctrl-C and name a file.",
+                ));
+            }
             return Ok(Self { source: Box::new(io::stdin()), bar: ProgressBar::hidden() });
         }
         let context = || format!("could not open {}", path.display());

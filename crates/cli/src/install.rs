@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+
+use crate::output_file::{Access, OutputFile};
 
 /// How every program begins that was made here. What made it follows.
 pub(crate) const MADE_BY: &str = "#!/bin/sh\n# Made by `duologue ";
@@ -13,23 +15,19 @@ pub(crate) const MADE_BY: &str = "#!/bin/sh\n# Made by `duologue ";
 /// Writes `claude` into this folder, and tells where it is. One that was not made here stays: it might
 /// be the real one.
 pub(crate) fn claude(folder: &Path, script: &str) -> anyhow::Result<PathBuf> {
-    use std::os::unix::fs::PermissionsExt as _;
     let path = folder.join("claude");
-    let is_free = match fs::symlink_metadata(&path) {
-        Ok(metadata) => metadata.is_file() && is_made_by(&path, ""),
-        Err(_) => true,
-    };
+    let is_ours =
+        fs::symlink_metadata(&path).is_ok_and(|there| there.is_file()) && is_made_by(&path, "");
     anyhow::ensure!(
-        is_free,
-        "{} is there already, and was not made by duologue; name another folder",
+        is_ours || fs::symlink_metadata(&path).is_err(),
+        "{} exists already, and was not made by duologue; name another folder",
         path.display()
     );
-    let context = || format!("could not write {}", path.display());
-    // Somebody may be starting the old one.
-    let new = folder.join(format!(".claude-{}", std::process::id()));
-    fs::write(&new, script).with_context(context)?;
-    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).with_context(context)?;
-    fs::rename(&new, &path).with_context(context)?;
+    // Another process may be starting the old one: it is replaced as a whole.
+    let mut file = OutputFile::check(&path, is_ours)?.create(Access::Program)?;
+    file.write_all(script.as_bytes())
+        .with_context(|| format!("could not write {}", path.display()))?;
+    file.finish()?;
     Ok(path)
 }
 

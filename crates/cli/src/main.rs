@@ -9,6 +9,7 @@ mod input;
 #[cfg(unix)]
 mod install;
 mod limit;
+mod output_file;
 mod print;
 mod runtime;
 mod session_args;

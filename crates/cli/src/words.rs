@@ -39,6 +39,20 @@ pub(crate) fn input(name: &str, input: Option<&RawObject>) -> Foreign<'static> {
     what.into()
 }
 
+/// Where a line is malformed, and why. The place stands once, in front: that inside of the line is taken from the
+/// end of the reason.
+pub(crate) fn located(line: u64, is_tape: bool, reason: &str) -> String {
+    let of_tape = if is_tape { " of the tape" } else { "" };
+    let byte = reason.strip_suffix(')').and_then(|reason| reason.rsplit_once(" (at byte "));
+    match byte.filter(|(_, byte)| byte.bytes().all(|digit| digit.is_ascii_digit())) {
+        Some((reason, byte)) if is_tape => {
+            format!("line {line} of the tape, byte {byte} of the message: {reason}")
+        }
+        Some((reason, byte)) => format!("line {line}, byte {byte}: {reason}"),
+        None => format!("line {line}{of_tape}: {reason}"),
+    }
+}
+
 /// What a tool gave back, as text.
 pub(crate) fn content(content: &Field<LazyContent>) -> Foreign<'static> {
     let Some(content) = content.value() else { return Foreign::default() };

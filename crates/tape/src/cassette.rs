@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,6 +26,9 @@ pub const RECORD: &str = "DUOLOGUE_RECORD";
 
 /// How much of a conversation may be on its way.
 const PIPE: usize = 64 * 1024;
+
+/// How many tapes this process has begun: each has a name of its own until it is whole.
+static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
 /// How long the disk may take for nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -156,12 +160,15 @@ impl Cassette {
             options = options.redact(redactor.fresh());
         }
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let from = self.path.with_file_name(format!(".{}-{name}", std::process::id()));
+        let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
+        let from = format!(".{}-{number}-{name}", std::process::id());
+        let from = self.path.with_file_name(from);
+        let recorder = options.create_new(&from, &header)?;
         let from = Unfinished(from);
-        let recorder = options.create(&from.0, &header)?;
         let tap = recorder.tap();
         let builder = builder.tap(move |direction, line| tap.line(direction, line));
-        Ok((Recording { recorder, from, to: self.path.clone() }, builder))
+        let replaces = self.anew;
+        Ok((Recording { recorder, from, to: self.path.clone(), replaces }, builder))
     }
 
     /// Plays the tape at the other end of a pipe.
@@ -283,6 +290,8 @@ struct Recording {
     recorder: Recorder,
     from: Unfinished,
     to: PathBuf,
+    /// Whether a tape that is there by now is replaced.
+    replaces: bool,
 }
 
 /// Where a tape is until it is whole. A test that fails must not leave half a tape.
@@ -323,12 +332,22 @@ impl TapedSession {
 }
 
 fn finish(recording: Recording) -> Result<(), CassetteError> {
-    let Recording { recorder, from, to } = recording;
+    let Recording { recorder, from, to, replaces } = recording;
     let tap = recorder.tap();
     tap.end(Stream::ToAgent);
     tap.exit(crate::entry::Exit::with_code(0));
     recorder.finish(PATIENCE)?;
-    Ok(fs::rename(&from.0, &to)?)
+    if replaces {
+        return Ok(fs::rename(&from.0, &to)?);
+    }
+    // Unlike a rename, a link never replaces what another test has written meanwhile.
+    match fs::hard_link(&from.0, &to) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !to.exists() => {
+            // This file system has no links.
+            Ok(fs::rename(&from.0, &to)?)
+        }
+        linked => Ok(linked?),
+    }
 }
 
 impl Deref for TapedSession {

@@ -27,10 +27,11 @@ use serde_json::{Value, json};
 
 use crate::error::ReadError;
 use crate::reader::Reader;
+use crate::shown;
 
 pub use comparison::{Comparison, Side};
 
-/// How much of a value is shown.
+/// How much of a value is shown, in characters.
 const SHOWN: usize = 80;
 
 /// In what way two tapes differ.
@@ -99,7 +100,8 @@ impl fmt::Display for Difference {
             (Kind::Moved, _) => write!(f, " is at another place: {}", short(&self.a)),
             (Kind::Different, field) => {
                 let field = field.as_deref().unwrap_or(".");
-                write!(f, ": {field}: {} became {}", short(&self.a), short(&self.b))
+                let (a, b) = shown::pair(&self.a.to_string(), &self.b.to_string(), SHOWN);
+                write!(f, ": {field}: {a} became {b}")
             }
         }
     }
@@ -131,9 +133,5 @@ pub fn compare<A: Read, B: Read>(
 }
 
 fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= SHOWN {
-        return text;
-    }
-    text.chars().take(SHOWN).chain(['…']).collect()
+    shown::one(&value.to_string(), SHOWN)
 }

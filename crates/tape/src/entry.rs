@@ -147,7 +147,8 @@ pub struct Exit {
 
 /// Reads what stands in one line of a tape.
 pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
-    let value: Value = serde_json::from_slice(entry.raw()).map_err(|error| error.to_string())?;
+    let value: Value = serde_json::from_slice(entry.raw())
+        .map_err(|error| error.to_string().replace(" at line 1 column ", " at column "))?;
     let Value::Object(mut fields) = value else {
         return Err("it is not a JSON object".to_owned());
     };

@@ -51,6 +51,7 @@ mod reader;
 mod recorder;
 pub mod redact;
 pub mod replay;
+mod shown;
 mod unpack;
 mod writer;
 
@@ -60,7 +61,7 @@ pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;
 pub use recorder::{Recorder, RecorderOptions, Stopped, Stream, Tap};
-pub use writer::{TapeFile, Writer};
+pub use writer::{TapeFile, Writer, is_stream};
 
 /// The examples of the guide compile.
 #[cfg(doctest)]

@@ -85,7 +85,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the tape, for its owner only, packed if its name ends in `.zst`.
+    /// Creates the tape, for its owner only, packed if its name ends in `.zst`. A file of that name is replaced;
+    /// [`RecorderOptions::create_new`] refuses instead.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -202,12 +203,21 @@ impl RecorderOptions {
         self
     }
 
-    /// Creates the tape, for its owner only, packed if its name ends in `.zst`.
+    /// Creates the tape, for its owner only, packed if its name ends in `.zst`. A file of that name is replaced.
     ///
     /// # Errors
     /// If the file cannot be created.
     pub fn create(self, path: &Path, header: &Header) -> io::Result<Recorder> {
         Recorder::with(TapeFile::create(path)?, header.clone(), self)
+    }
+
+    /// The same, but never replaces a file.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if there is a file of that name, and any other reason why
+    /// the file cannot be created.
+    pub fn create_new(self, path: &Path, header: &Header) -> io::Result<Recorder> {
+        Recorder::with(TapeFile::create_new(path)?, header.clone(), self)
     }
 }
 

@@ -232,18 +232,32 @@ enum Inner {
 }
 
 impl TapeFile {
-    /// Creates the file. One that is there already is replaced: it might have other readers.
+    /// Creates the file. A file or a link of that name is replaced, not written through: other names and open
+    /// readers of it keep what they have. A device or a pipe is written to.
     ///
     /// # Errors
     /// If it cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
-        match fs::symlink_metadata(path) {
-            // Whoever names a device or a pipe wants the tape to go there.
-            Ok(metadata) if metadata.is_file() || metadata.is_symlink() => fs::remove_file(path)?,
-            _ => {}
+        if let Some(stream) = open_stream(path)? {
+            return Self::to(stream, is_packed(path));
+        }
+        if fs::symlink_metadata(path).is_ok_and(|there| there.is_file() || there.is_symlink()) {
+            fs::remove_file(path)?;
+        }
+        Self::create_new(path)
+    }
+
+    /// Creates the file, and never replaces one. A device or a pipe is written to.
+    ///
+    /// # Errors
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if there is a file or a link of that name, and any other
+    /// reason why the file cannot be created.
+    pub fn create_new(path: &Path) -> io::Result<Self> {
+        if let Some(stream) = open_stream(path)? {
+            return Self::to(stream, is_packed(path));
         }
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
+        options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         Self::to(options.open(path)?, is_packed(path))
@@ -267,6 +281,49 @@ impl TapeFile {
             Inner::Packed(encoder) => encoder.finish()?.flush(),
         }
     }
+}
+
+/// Opens what is no file and cannot be replaced: a device, a pipe, `/dev/stdout`. `None` for anything else.
+fn open_stream(path: &Path) -> io::Result<Option<File>> {
+    if !is_stream(path) {
+        return Ok(None);
+    }
+    // Appending, since stdout may be a file that holds something already.
+    OpenOptions::new().append(true).open(path).map(Some)
+}
+
+/// Whether this path leads to a device or a pipe, so that writing to it replaces nothing. So do the links in
+/// `/dev` and `/proc` that name open files: `/dev/stdout`, `/dev/fd/3`.
+///
+/// ```
+/// use duologue_tape::is_stream;
+/// # use std::path::Path;
+///
+/// # #[cfg(unix)]
+/// assert!(is_stream(Path::new("/dev/null")));
+/// assert!(!is_stream(Path::new("talk.tape")));
+/// ```
+pub fn is_stream(path: &Path) -> bool {
+    let names_open_file = || {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        folder.is_some_and(|folder| folder == Path::new("/dev") || folder.starts_with("/proc"))
+    };
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => false,
+        Ok(metadata) if metadata.is_file() => {
+            fs::symlink_metadata(path).is_ok_and(|link| link.is_symlink()) && names_open_file()
+        }
+        Ok(metadata) => !is_disk(&metadata),
+        Err(_) => false,
+    }
+}
+
+/// Whether this is a disk: what is written there replaces something.
+fn is_disk(metadata: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileTypeExt::is_block_device(&metadata.file_type());
+    #[cfg(not(unix))]
+    return false;
 }
 
 /// Whether a tape of this name is packed.

@@ -125,6 +125,11 @@ impl Flags {
     /// # Errors
     /// What the CLI says of one that it does not understand.
     pub(super) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        Self::read(args, false)
+    }
+
+    /// The same; if `any`, a flag that is not known is passed over.
+    fn read(args: impl IntoIterator<Item = String>, any: bool) -> Result<Self, String> {
         let mut args: VecDeque<String> = args.into_iter().collect();
         let mut flags = Self::default();
         while let Some(arg) = args.pop_front() {
@@ -143,6 +148,14 @@ impl Flags {
             let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, name)| *name);
             let known = FLAGS.iter().find(|(known, _)| *known == alias.unwrap_or(name));
             let Some((name, takes)) = known else {
+                if any {
+                    // What follows it is its value, unless that is a flag or the last word.
+                    let is_value = value.is_none() && args.front().is_some_and(is_value);
+                    if is_value && args.len() > 1 {
+                        args.pop_front();
+                    }
+                    continue;
+                }
                 return Err(format!("error: unknown option '{arg}'"));
             };
             flags.take(name, *takes, value, &mut args)?;
@@ -157,7 +170,6 @@ impl Flags {
         value: Option<String>,
         args: &mut VecDeque<String>,
     ) -> Result<(), String> {
-        let is_value = |arg: &String| !arg.starts_with('-') || arg == "-";
         let value = match (takes, value) {
             (Takes::Nothing, _) => None,
             (_, Some(value)) => Some(value),
@@ -202,6 +214,27 @@ impl Flags {
     }
 }
 
+fn is_value(arg: &String) -> bool {
+    !arg.starts_with('-') || arg == "-"
+}
+
+/// The prompt on a command line of `claude -p`, without the program's name: empty if it comes from stdin. `None` if
+/// prompts come as lines of the wire, or nothing is printed. Flags that are not known are passed over.
+///
+/// ```
+/// use duologue_agent::embedded::text_prompt;
+///
+/// let prompt = |line: &str| text_prompt(line.split(' ').map(str::to_owned));
+/// assert_eq!(prompt("-p hello --model opus"), Some("hello".to_owned()));
+/// assert_eq!(prompt("-p --verbose"), Some(String::new()));
+/// assert_eq!(prompt("-p --input-format stream-json"), None);
+/// ```
+pub fn text_prompt(args: impl IntoIterator<Item = String>) -> Option<String> {
+    let flags = Flags::read(args, true).ok()?;
+    let is_text = flags.has("--print") && flags.value("--input-format") != Some("stream-json");
+    is_text.then(|| flags.rest.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
@@ -234,6 +267,18 @@ mod tests {
         let flags = parse(&["--resume", "--verbose"]).unwrap();
         assert!(flags.has("--resume") && flags.value("--resume").is_none());
         assert!(parse(&["--model"]).is_err());
+    }
+
+    #[test]
+    fn a_prompt_is_found_among_flags_of_any_version() {
+        let prompt = |args: &[&str]| super::text_prompt(args.iter().map(ToString::to_string));
+        let found = Some("say hi".to_owned());
+        assert_eq!(prompt(&["-p", "say hi"]), found);
+        assert_eq!(prompt(&["say hi", "--print", "--output-format", "stream-json"]), found);
+        assert_eq!(prompt(&["--new", "value", "-p", "say hi"]), found);
+        assert_eq!(prompt(&["-p", "--new=value", "--also-new", "say hi"]), found);
+        assert_eq!(prompt(&["--allowedTools", "Read", "--", "say hi"]), None);
+        assert_eq!(prompt(&["-p", "--system-prompt", "--new", "say hi"]), found);
     }
 
     #[test]

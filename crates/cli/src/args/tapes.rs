@@ -23,9 +23,13 @@ pub(crate) struct Record {
     #[arg(short, long, value_name = "TAPE", required_unless_present = "install")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Replace a tape of that name
+    /// Replace a file of that name
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// If there is a talk.tape, record to talk-2.tape; what an installed `claude` does
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) number: bool,
 
     /// Leave out what should not be shared: see `duologue redact`
     #[arg(long)]
@@ -88,9 +92,10 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) as_host: bool,
 
-    /// With --as-host: how many seconds the agent may keep us waiting
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub(crate) patience: u64,
+    /// How many seconds to wait: with --as-host, for whatever the agent should do (60 unless set); else for a
+    /// signal that is on the tape, once the host's input has ended (5 more than it took then, unless set)
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) patience: Option<u64>,
 
     /// The host's arguments, which are ignored; with --as-host, the agent and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
@@ -142,7 +147,7 @@ impl std::str::FromStr for Speed {
 /// Both are folded into events and compared turn by turn: what is missing, what is extra, what is
 /// different. Ids, times, costs and tokens do not count.
 ///
-/// Exit codes: 0 if they are equal, 1 if not, 2 if one cannot be read.
+/// Exit codes: 0 if they are equal, 1 if not, 2 if one cannot be read or both are empty.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Diff {

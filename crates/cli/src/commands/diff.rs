@@ -56,12 +56,15 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
         Report { json: args.json, out: print::out(), data: print::data(), equal: true };
     is_read(report.begin().map_err(Into::into))?;
     let mut comparison = Comparison::new();
+    let mut is_empty = true;
     // In step, so that as little as possible waits for its like.
     while sides.iter().any(|(_, _, open)| open.is_some()) {
         for (side, path, open) in &mut sides {
             let Some(reader) = open else { continue };
             let entry = reader.next_entry();
-            match entry.with_context(|| format!("could not read {}", path.display()))? {
+            let entry = entry.with_context(|| format!("could not read {}", path.display()))?;
+            is_empty &= entry.is_none();
+            match entry {
                 Some(entry) if one_sided && !is_of_agent(&entry.event) => {}
                 Some(entry) => comparison.take(*side, &entry.event),
                 None => {
@@ -76,7 +79,9 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
     }
     comparison.finish();
     report.tell(&mut comparison)?;
-    report.end()
+    let equal = report.end()?;
+    anyhow::ensure!(!is_empty, "there is nothing to compare: neither file has a line");
+    Ok(equal)
 }
 
 /// What is printed. A long list is not held.

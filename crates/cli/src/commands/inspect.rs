@@ -3,6 +3,7 @@
 mod follow;
 mod html;
 mod json;
+mod prompt;
 mod spool;
 mod summary;
 mod timeline;
@@ -20,91 +21,194 @@ use duologue_tape::{Entry, Event, Header, Reader};
 use crate::args::Inspect;
 use crate::exit;
 use crate::input::Input;
+use crate::print;
+use crate::visible::{line, ours, shown};
+use crate::words::located;
+
+use prompt::TextPrompt;
 
 /// Something that is shown what happened, in order.
 trait Printer {
-    /// What is inspected: a file, and its header if it is a tape.
-    fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()>;
+    /// What is inspected: a file, its header if it is a tape, and the prompt if that stands on the command line.
+    fn begin(
+        &mut self,
+        path: &Path,
+        header: Option<&Header>,
+        prompt: Option<&str>,
+    ) -> anyhow::Result<()>;
     /// Something happened.
-    fn event(&mut self, millis: Option<u64>, event: Happened) -> anyhow::Result<()>;
+    fn event(&mut self, at: &Moment, event: Happened) -> anyhow::Result<()>;
+    /// Whether it shows the times that lines carry themselves.
+    fn shows_timestamps(&self) -> bool {
+        false
+    }
     /// There is nothing more.
     fn finish(&mut self) -> anyhow::Result<()>;
+}
+
+/// When something happened.
+#[derive(Clone, Debug, Default)]
+struct Moment {
+    /// Milliseconds since the tape began.
+    millis: Option<u64>,
+    /// What the line says itself, in a file without times of its own.
+    timestamp: Option<String>,
 }
 
 pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
     let live = args.follow || args.file == Path::new("-");
     let mut printer: Box<dyn Printer> = match &args.html {
-        Some(path) => Box::new(html::Html::new(path, &args.file)?),
+        Some(path) => Box::new(html::Html::new(path, &args.file, args.force)?),
         None if args.json => Box::new(json::Json::new(args.deltas, live)),
         None => Box::new(timeline::Timeline::new(args.deltas, args.full)),
     };
     if args.follow && args.file != Path::new("-") {
-        show(follow::Follow::open(&args.file)?, args, printer.as_mut())?;
-    } else {
-        show(Input::open(&args.file)?, args, printer.as_mut())?;
+        let mut input = follow::Follow::open(&args.file)?;
+        loop {
+            show(&mut input, args, printer.as_mut())?;
+            let anew = ProcessNoted::new().text("the file begins anew, and is read from its start");
+            printer.event(&Moment::default(), anew.into())?;
+            input = input.reopen()?;
+        }
     }
-    Ok(exit::OK)
+    let seen = show(Input::open(&args.file)?, args, printer.as_mut())?;
+    let name = if live { ours("stdin") } else { line(args.file.as_path()) };
+    if seen.entries == 0 {
+        print::err(&shown!("{}: nothing happens in it: it has no lines", name));
+        return Ok(exit::NOT_UNDERSTOOD);
+    }
+    printer.finish()?;
+    if seen.malformed == 0 {
+        return Ok(exit::OK);
+    }
+    print::err(&shown!(
+        "{}: {} of {} lines cannot be read; `duologue check` tells more",
+        name,
+        seen.malformed,
+        seen.entries
+    ));
+    Ok(exit::NOT_UNDERSTOOD)
 }
 
-fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::Result<()> {
+/// What was found in a file.
+#[derive(Default)]
+struct Seen {
+    entries: u64,
+    /// Lines that cannot be read and should: those of the agent, and all of a plain capture.
+    malformed: u64,
+}
+
+/// What a file is read with.
+struct Inspection<'p> {
+    printer: &'p mut dyn Printer,
+    transcript: Transcript,
+    prompt: TextPrompt,
+    is_tape: bool,
+    seen: Seen,
+}
+
+fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::Result<Seen> {
     let context = || format!("could not read {}", args.file.display());
     let mut reader = Reader::new(input).direction(args.direction.into());
     if let Some(bytes) = args.max_line {
         reader = reader.max_line(bytes);
     }
-    printer.begin(&args.file, reader.header().with_context(context)?)?;
-    let mut transcript = Transcript::new();
-    let mut last = None;
+    let header = reader.header().with_context(context)?;
+    let prompt = TextPrompt::of(header);
+    printer.begin(&args.file, header, prompt.on_command_line())?;
+    let is_tape = header.is_some();
+    let (transcript, seen) = (Transcript::new(), Seen::default());
+    let mut inspection = Inspection { printer, transcript, prompt, is_tape, seen };
+    let mut last = Moment::default();
     while let Some(entry) = reader.next_entry().with_context(context)? {
-        last = entry.millis.or(last);
-        take(&entry, &mut transcript, printer)?;
+        let at = inspection.moment(&entry);
+        last.millis = at.millis.or(last.millis);
+        inspection.take(&entry, &at)?;
     }
-    transcript.handle_end();
-    drain(&mut transcript, last, printer)?;
+    inspection.transcript.handle_end();
+    inspection.drain(&last, None)?;
+    inspection.tell_prompt(&last)?;
     if let Some(torn) = reader.torn() {
+        inspection.seen.entries += 1;
         let reason = format!("line {} of the tape was cut off while it was written", torn.line);
-        printer.event(last, MalformedLine::new().reason(reason).into())?;
+        inspection.printer.event(&last, MalformedLine::new().reason(reason).into())?;
     }
-    printer.finish()
+    Ok(inspection.seen)
 }
 
-fn take(
-    entry: &Entry,
-    transcript: &mut Transcript,
-    printer: &mut dyn Printer,
-) -> anyhow::Result<()> {
-    match &entry.event {
-        Event::ToHost(line) => transcript.handle_line(Direction::ToHost, line),
-        Event::ToAgent(line) => transcript.handle_line(Direction::ToAgent, line),
-        Event::Stderr(line) => {
-            let text = String::from_utf8_lossy(line.raw()).into_owned();
-            printer.event(entry.millis, StderrWritten::new().text(text).into())?;
+impl Inspection<'_> {
+    fn take(&mut self, entry: &Entry, at: &Moment) -> anyhow::Result<()> {
+        match &entry.event {
+            // A blank line says nothing.
+            Event::ToHost(line) | Event::ToAgent(line) if line.is_blank() => return Ok(()),
+            _ => self.seen.entries += 1,
         }
-        // It may have been the end of a turn.
-        Event::TooLong(too_long) => transcript.handle_too_long(too_long),
-        Event::Note(note) => {
-            printer.event(entry.millis, ProcessNoted::new().text(note).into())?;
+        match &entry.event {
+            Event::ToHost(line) => self.transcript.handle_line(Direction::ToHost, line),
+            Event::ToAgent(line)
+                if self.prompt.is_on_stdin() && line.to_agent().malformed().is_some() =>
+            {
+                self.prompt.add(line);
+                return Ok(());
+            }
+            Event::ToAgent(line) => self.transcript.handle_line(Direction::ToAgent, line),
+            Event::Stderr(line) => {
+                let text = String::from_utf8_lossy(line.raw()).into_owned();
+                self.printer.event(at, StderrWritten::new().text(text).into())?;
+            }
+            // It may have been the end of a turn. `drain` counts it as malformed.
+            Event::TooLong(too_long) => self.transcript.handle_too_long(too_long),
+            Event::Note(note) => {
+                self.tell_prompt(at)?;
+                self.printer.event(at, ProcessNoted::new().text(note).into())?;
+            }
+            Event::Exit(exit) => {
+                let how = match (exit.code, exit.signal) {
+                    (Some(code), _) => format!("exit code {code}"),
+                    (None, Some(signal)) => format!("killed by signal {signal}"),
+                    (None, None) => "ended".to_owned(),
+                };
+                self.printer.event(at, ProcessNoted::new().text(how).into())?;
+            }
+            _ => {}
         }
-        Event::Exit(exit) => {
-            let how = match (exit.code, exit.signal) {
-                (Some(code), _) => format!("exit code {code}"),
-                (None, Some(signal)) => format!("killed by signal {signal}"),
-                (None, None) => "ended".to_owned(),
-            };
-            printer.event(entry.millis, ProcessNoted::new().text(how).into())?;
-        }
-        _ => {}
+        self.drain(at, Some(entry.file_line))
     }
-    drain(transcript, entry.millis, printer)
-}
 
-fn drain(
-    transcript: &mut Transcript,
-    millis: Option<u64>,
-    printer: &mut dyn Printer,
-) -> anyhow::Result<()> {
-    while let Some(event) = transcript.poll_event() {
-        printer.event(millis, event)?;
+    fn drain(&mut self, at: &Moment, line: Option<u64>) -> anyhow::Result<()> {
+        while let Some(mut event) = self.transcript.poll_event() {
+            if let Happened::MalformedLine(malformed) = &mut event {
+                let to_host = malformed.direction.as_str() != Some(Direction::ToAgent.name());
+                self.seen.malformed += u64::from(to_host || !self.is_tape);
+                if let Some(line) = line {
+                    let reason = malformed.reason.as_str().unwrap_or_default();
+                    malformed.reason = located(line, self.is_tape, reason).as_str().into();
+                }
+            }
+            self.printer.event(at, event)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// The prompt that was written to stdin as a text, once it is whole.
+    fn tell_prompt(&mut self, at: &Moment) -> anyhow::Result<()> {
+        match self.prompt.take() {
+            Some(prompt) => self.printer.event(at, prompt.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn moment(&self, entry: &Entry) -> Moment {
+        let line = match &entry.event {
+            Event::ToHost(line) | Event::ToAgent(line) => Some(line),
+            _ => None,
+        };
+        let timestamp = line
+            .filter(|_| entry.millis.is_none() && self.printer.shows_timestamps())
+            .and_then(|line| line.as_str())
+            .filter(|text| text.contains("\"timestamp\""))
+            .and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok())
+            .and_then(|line| Some(line.get("timestamp")?.as_str()?.to_owned()));
+        Moment { millis: entry.millis, timestamp }
+    }
 }

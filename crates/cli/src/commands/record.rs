@@ -13,11 +13,12 @@ use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
-use duologue_tape::{Header, Recorder, Stopped};
+use duologue_tape::{Header, Recorder, Stopped, is_stream};
 use serde_json::json;
 
 use crate::args::Record;
 use crate::exit;
+use crate::output_file::exists;
 use crate::visible::{Foreign, line, shown};
 
 pub(crate) use child::start;
@@ -27,6 +28,9 @@ use signals::Signals;
 use streams::Streams;
 
 const MIB: usize = 1024 * 1024;
+
+/// How many tapes of one name are kept beside each other.
+const MOST_NUMBERED: u32 = 100_000;
 
 /// How long the end may be held up by a disk that is slow.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -65,12 +69,17 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
             false => options,
         }
     };
-    let recorder = match options().create(&path, &header(args)) {
+    let create = |path: &Path| match args.force {
+        true => options().create(path, &header(args)),
+        false => options().create_new(path, &header(args)),
+    };
+    let recorder = match create_numbered(&path, args.number, create) {
         // A disk that is full already is no worse than one that gets full.
         Err(error) if is_full(&error) => {
             stopped(&format!("{} could not be created: {error}", path.display()));
             options().create(Path::new("/dev/null"), &header(args))
         }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => anyhow::bail!(exists(&path)),
         other => other,
     };
     let recorder = recorder.with_context(|| format!("could not create {}", path.display()))?;
@@ -102,14 +111,39 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
+/// Creates the tape; with `number`, one that is called `talk-2.tape` if there is a `talk.tape`.
+fn create_numbered<T>(
+    path: &Path,
+    number: bool,
+    create: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<T> {
+    let is_taken = |created: &io::Result<T>| {
+        number && matches!(created, Err(error) if error.kind() == io::ErrorKind::AlreadyExists)
+    };
+    let mut created = create(path);
+    let mut number = 2;
+    while is_taken(&created) && number <= MOST_NUMBERED {
+        created = create(&numbered(path, number));
+        number += 1;
+    }
+    created
+}
+
+/// `talk-2.tape.zst` for `talk.tape.zst`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A name may begin with a dot.
+    let end = name.char_indices().skip(1).find(|(_, letter)| *letter == '.');
+    let (stem, extension) = name.split_at(end.map_or(name.len(), |(end, _)| end));
+    path.with_file_name(format!("{stem}-{number}{extension}"))
+}
+
 /// The tape; a new one if a folder is named.
 fn tape_path(output: &Path, args: &Record) -> anyhow::Result<PathBuf> {
     if !output.is_dir() {
-        anyhow::ensure!(
-            args.force || !output.is_file(),
-            "{} is there already; name another tape, or use --force",
-            output.display()
-        );
+        // Said before anything else is done. A file that appears later is not replaced either.
+        let is_there = std::fs::symlink_metadata(output).is_ok() && !is_stream(output);
+        anyhow::ensure!(args.force || args.number || !is_there, exists(output));
         return Ok(output.to_owned());
     }
     let millis = since_1970().as_millis();

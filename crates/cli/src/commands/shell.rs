@@ -1,11 +1,13 @@
 //! What a shell and `man` want to know of the command: made out of what can be typed.
 
+use std::fs;
 use std::io::Write as _;
 
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 
 use crate::args::{Args, Completions, Man};
+use crate::output_file::{Access, OutputFile};
 use crate::{exit, print};
 
 pub(crate) fn completions(completions: &Completions) -> anyhow::Result<u8> {
@@ -18,7 +20,24 @@ pub(crate) fn completions(completions: &Completions) -> anyhow::Result<u8> {
 pub(crate) fn man(man: &Man) -> anyhow::Result<u8> {
     let folder = &man.folder;
     let cannot = || format!("the manual pages cannot be written to {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(cannot)?;
-    clap_mangen::generate_to(Args::command(), folder).with_context(cannot)?;
+    let made = tempfile::tempdir().with_context(cannot)?;
+    clap_mangen::generate_to(Args::command(), made.path()).with_context(cannot)?;
+    fs::create_dir_all(folder).with_context(cannot)?;
+    let mut pages = Vec::new();
+    // All of them are checked before the first is written.
+    for page in fs::read_dir(made.path()).with_context(cannot)? {
+        let page = page.with_context(cannot)?;
+        let (path, text) = (folder.join(page.file_name()), fs::read(page.path())?);
+        // A page that says the same already is left alone.
+        if fs::read(&path).is_ok_and(|there| there == text) {
+            continue;
+        }
+        pages.push((OutputFile::check(&path, man.force)?, text));
+    }
+    for (file, text) in pages {
+        let mut file = file.create(Access::Everyone)?;
+        file.write_all(&text).with_context(cannot)?;
+        file.finish()?;
+    }
     Ok(exit::OK)
 }

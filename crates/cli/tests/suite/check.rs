@@ -240,10 +240,24 @@ fn a_byte_order_mark_before_a_tape_does_not_disturb() {
 }
 
 #[test]
-fn an_empty_input_is_no_failure() {
-    let (code, report) = report(&[], "");
-    assert_eq!(code, Some(0));
-    assert_eq!(report["lines"]["to_host"], 0);
+fn what_holds_no_line_is_not_understood() {
+    for empty in [
+        "",
+        "\n\n",
+        "{\"tape\":1,\"program\":\"claude\"}\n",
+        "{\"tape\":1}\n{\"exit\":{\"code\":0}}\n",
+    ] {
+        let (code, report) = report(&[], empty);
+        assert_eq!(code, Some(1), "{empty:?}");
+        assert_eq!(report["understood"], false);
+        assert_eq!(report["empty"], true);
+        let output = duologue().arg("check").write_stdin(empty).output().unwrap();
+        assert!(
+            text(&output.stdout).contains("There is no line in it"),
+            "{}",
+            text(&output.stdout)
+        );
+    }
 }
 
 #[test]

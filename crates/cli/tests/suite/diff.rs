@@ -85,3 +85,31 @@ fn a_capture_is_compared_with_what_the_agent_said() {
     let output = duologue().args(["diff", "-", "-"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn what_differs_is_shown_however_long_the_rest_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |name: &str, word: &str| {
+        let text = format!("{}{word}{}", "same ".repeat(100), " also".repeat(100));
+        let line = serde_json::json!({ "type": "assistant", "message": { "id": "m", "content": [
+            { "type": "text", "text": text } ] } });
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("{line}\n")).unwrap();
+        path
+    };
+    let output = duologue().arg("diff").arg(said("a", "first")).arg(said("b", "second")).output();
+    let told = text(&output.unwrap().stdout);
+    assert!(told.contains("same first") && told.contains("same second"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() < 300), "{told}");
+}
+
+#[test]
+fn two_files_without_a_line_are_not_equal_but_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+    std::fs::write(&a, "").unwrap();
+    std::fs::write(&b, "{\"tape\":1}\n").unwrap();
+    let output = duologue().arg("diff").args([&a, &b]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("nothing to compare"), "{}", text(&output.stderr));
+}

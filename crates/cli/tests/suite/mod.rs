@@ -11,7 +11,11 @@ mod diff;
 mod doctor;
 #[cfg(unix)]
 mod hostile;
+#[cfg(unix)]
+mod follow;
 mod inspect;
+#[cfg(unix)]
+mod output;
 #[cfg(unix)]
 mod pages;
 #[cfg(unix)]

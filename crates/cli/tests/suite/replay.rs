@@ -222,3 +222,141 @@ fn a_tape_that_was_cut_off_is_told() {
     let told = text(&output.stderr);
     assert!(told.contains("line 3 of the tape was cut off"), "{told}");
 }
+
+/// Writes a tape of these entries.
+fn tape_of(folder: &TempDir, entries: &str) -> String {
+    let path = folder.path().join("t.tape");
+    std::fs::write(&path, format!("{{\"tape\":1}}\n{entries}")).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+const SIGNALLED: &str = "{\"t\":0,\"dir\":\"out\",\"line\":\"ready\"}\n\
+    {\"t\":1,\"note\":\"signal SIGINT\"}\n{\"t\":2,\"dir\":\"out\",\"line\":\"bye\"}\n\
+    {\"t\":3,\"exit\":{\"code\":7}}\n";
+
+#[test]
+fn a_signal_is_not_waited_for_once_the_host_is_gone() {
+    let folder = TempDir::new().unwrap();
+    let tape = tape_of(&folder, SIGNALLED);
+    let run = |flags: &[&str]| {
+        let replay = duologue().arg("replay").args(flags).arg(&tape).write_stdin("").output();
+        replay.unwrap()
+    };
+    let output = run(&["--patience", "0"]);
+    assert_eq!(output.status.code(), Some(3));
+    let told = text(&output.stderr);
+    assert!(told.contains("expected: the signal SIGINT") && told.contains("line 3"), "{told}");
+    // Unless it is to go on all the same.
+    let output = run(&["--patience", "0", "--on-mismatch", "continue"]);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "ready\nbye\n");
+}
+
+#[test]
+fn a_signal_may_come_after_the_end_of_input() {
+    let folder = TempDir::new().unwrap();
+    let tape = tape_of(&folder, SIGNALLED);
+    let mut child = replay(&["--patience", "600", &tape]);
+    drop(child.stdin.take());
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+}
+
+/// Signals are on the tape, and more lines than are looked at ahead: the end of input must not be lost.
+#[test]
+fn a_host_that_leaves_a_long_tape_early_is_told() {
+    let folder = TempDir::new().unwrap();
+    let mut entries = String::from("{\"note\":\"signal SIGUSR1\"}\n");
+    for number in 0..1500 {
+        let line = serde_json::json!({ "type": "user", "message": { "role": "user", "content": format!("{number}") } });
+        let entry = serde_json::json!({ "t": number, "dir": "in", "line": line.to_string() });
+        entries.push_str(&format!("{entry}\n{{\"t\":{number},\"dir\":\"out\",\"line\":\"x\"}}\n"));
+    }
+    let tape = tape_of(&folder, &entries);
+    for flags in [&["--patience", "0"] as &[&str], &["--patience", "0", "--match", "any"]] {
+        let output = duologue().arg("replay").args(flags).arg(&tape).write_stdin("").output();
+        assert_eq!(output.unwrap().status.code(), Some(3));
+    }
+}
+
+fn as_host(tape: &str, script: &str, patience: &str) -> (Option<i32>, String) {
+    let output = duologue()
+        .args(["replay", "--as-host", "--patience", patience, tape, "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    (output.status.code(), text(&output.stdout))
+}
+
+const RESULT: &str = "{\"type\":\"result\",\"subtype\":\"success\"}";
+
+/// A tape on which the host says `prompts`, and the agent then ends its turn.
+fn asked(prompts: usize, end: &str) -> String {
+    let mut entries = String::new();
+    for number in 0..prompts {
+        let line = serde_json::json!({ "type": "user", "message": { "role": "user", "content": "x".repeat(1000) } });
+        let entry = serde_json::json!({ "t": number, "dir": "in", "line": line.to_string() });
+        entries.push_str(&format!("{entry}\n"));
+    }
+    let result = serde_json::json!({ "t": prompts, "dir": "out", "line": RESULT });
+    format!("{entries}{result}\n{end}")
+}
+
+#[test]
+fn an_agent_that_does_not_end_is_given_up_on() {
+    let folder = TempDir::new().unwrap();
+    let end = "{\"note\":\"stdin_close\"}\n{\"exit\":{\"code\":0}}\n";
+    let tape = tape_of(&folder, &asked(1, end));
+    let (code, told) = as_host(&tape, &format!("echo '{RESULT}'; exec >&-; exec sleep 1000"), "1");
+    assert_eq!(code, Some(3));
+    assert!(told.contains("the agent does not end"), "{told}");
+}
+
+#[test]
+fn an_agent_that_speaks_before_it_reads_is_heard() {
+    let folder = TempDir::new().unwrap();
+    // Both pipes are full before it reads its first line.
+    let tape = tape_of(&folder, &asked(300, "{\"note\":\"stdin_close\"}\n"));
+    let flood = "i=0; while [ $i -lt 3000 ]; do echo '{\"type\":\"keep_alive\",\"x\":\"0123456789012345678901234567890123456789\"}'; i=$((i+1)); done";
+    let (code, told) =
+        as_host(&tape, &format!("{flood}; cat >/dev/null & echo '{RESULT}'; wait"), "60");
+    assert!(!told.contains("keeps us waiting") && !told.contains("does not"), "{code:?} {told}");
+}
+
+#[test]
+fn an_agent_that_never_reads_is_given_up_on() {
+    let folder = TempDir::new().unwrap();
+    let tape = tape_of(&folder, &asked(300, "{\"note\":\"stdin_close\"}\n"));
+    let (code, told) = as_host(&tape, "exec sleep 1000", "1");
+    assert_eq!(code, Some(3));
+    assert!(told.contains("does not read what it is told"), "{told}");
+}
+
+/// A tape that was cut off does not tell when the host closed the agent's stdin.
+#[test]
+fn an_agent_is_let_go_at_the_end_of_a_tape_that_was_cut_off() {
+    let folder = TempDir::new().unwrap();
+    let tape = tape_of(&folder, &asked(1, ""));
+    let (_, told) = as_host(&tape, &format!("echo '{RESULT}'; cat >/dev/null"), "600");
+    assert!(!told.contains("does not end"), "{told}");
+}
+
+#[test]
+fn a_host_that_stops_reading_is_told() {
+    let folder = TempDir::new().unwrap();
+    let tape = tape_of(
+        &folder,
+        "{\"t\":0,\"dir\":\"out\",\"line\":\"x\"}\n{\"t\":1,\"exit\":{\"code\":0}}\n",
+    );
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+    let output = command.args(["replay", &tape]).stdin(Stdio::null()).stdout(writer).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("does not read all"), "{}", text(&output.stderr));
+}

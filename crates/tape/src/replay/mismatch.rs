@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::meaning::{Meaning, is_made_up};
+use crate::shown;
 
 /// How much of a value a report shows.
 const SHOWN: usize = 300;
@@ -37,6 +38,18 @@ impl Mismatch {
             expected: expected.map_or("nothing more".to_owned(), |(_, meaning)| name(meaning)),
             got: got.map_or("the end of its lines".to_owned(), name),
             differences,
+        }
+    }
+}
+
+impl Mismatch {
+    /// A signal was expected, and did not come before the host's lines ended.
+    pub(super) fn of_signal(tape_line: u64, name: &str) -> Self {
+        Self {
+            tape_line: Some(tape_line),
+            expected: format!("the signal {name}"),
+            got: "the end of its lines".to_owned(),
+            differences: Vec::new(),
         }
     }
 }
@@ -74,14 +87,13 @@ fn differ(path: &str, expected: &Value, got: &Value, out: &mut Vec<(String, Stri
             }
         }
         (expected, got) if expected == got => {}
-        _ => out.push((path.to_owned(), short(expected), short(got))),
+        _ => {
+            let (expected, got) = shown::pair(&expected.to_string(), &got.to_string(), SHOWN);
+            out.push((path.to_owned(), expected, got));
+        }
     }
 }
 
 fn short(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= SHOWN {
-        return text;
-    }
-    text.chars().take(SHOWN).chain(['…']).collect()
+    shown::one(&value.to_string(), SHOWN)
 }

@@ -61,6 +61,8 @@ impl fmt::Display for Wait {
 #[derive(Debug)]
 struct Expected {
     file_line: u64,
+    /// When it came, on the tape's clock.
+    millis: Option<u64>,
     /// How long it was.
     length: usize,
     what: What,
@@ -100,6 +102,8 @@ pub struct Player<R: Read> {
     closed: bool,
     /// On the tape, the host's lines have ended.
     should_close: bool,
+    /// When that was, on the tape's clock.
+    closed_at: Option<u64>,
     exit: Option<Exit>,
     /// The time on the tape.
     millis: u64,
@@ -125,6 +129,7 @@ impl<R: Read> Player<R> {
             signals: BTreeSet::new(),
             closed: false,
             should_close: false,
+            closed_at: None,
             exit: None,
             millis: 0,
         };
@@ -178,7 +183,8 @@ impl<R: Read> Player<R> {
             self.held += length;
             // From a host that is gone, and need not be there, nothing is waited for.
             let met = self.lenient && self.closed;
-            let expected = Expected { file_line: entry.file_line, length, what, met };
+            let (file_line, millis) = (entry.file_line, entry.millis);
+            let expected = Expected { file_line, millis, length, what, met };
             self.expected.push_back(expected);
         }
         Ok(())
@@ -291,6 +297,7 @@ impl<R: Read> Player<R> {
         if let Event::Note(note) = &entry.event
             && note == "stdin_close"
         {
+            self.closed_at = entry.millis;
             self.should_close = true;
         }
         let next = self.expected.get(self.passed).map(|expected| expected.file_line);
@@ -399,6 +406,41 @@ impl<R: Read> Player<R> {
             self.expected.iter_mut().for_each(|expected| expected.met = true);
         }
         Err(mismatch)
+    }
+
+    /// The host is gone: neither a line nor a signal will come any more. Call this when the host's lines have
+    /// ended and the agent still waits, for a signal that does not come.
+    ///
+    /// # Errors
+    /// If the agent waits for something.
+    pub fn handle_gone(&mut self) -> Result<(), Mismatch> {
+        self.closed = true;
+        let Some(position) = self.first_open() else { return Ok(()) };
+        let mismatch = match self.expected.get(position) {
+            Some(Expected { file_line, what: What::Line(meaning), .. }) => {
+                Mismatch::of(Some((*file_line, meaning)), None)
+            }
+            Some(Expected { file_line, what: What::Signal(name), .. }) => {
+                Mismatch::of_signal(*file_line, name)
+            }
+            None => return Ok(()),
+        };
+        if self.lenient {
+            self.expected.iter_mut().for_each(|expected| expected.met = true);
+        }
+        Err(mismatch)
+    }
+
+    /// How long after the end of the host's lines the signal came then that the agent waits for; zero if it came
+    /// before. A host may close the agent's stdin, wait a while, and then send a signal.
+    pub fn signal_delay(&self) -> Duration {
+        let open = self.first_open().and_then(|position| self.expected.get(position));
+        match (open.map(|open| (&open.what, open.millis)), self.closed_at) {
+            (Some((What::Signal(_), Some(signal))), Some(close)) => {
+                Duration::from_millis(signal.saturating_sub(close))
+            }
+            _ => Duration::ZERO,
+        }
     }
 
     /// The signals that the host sent then: `SIGINT`.

@@ -103,3 +103,17 @@ async fn a_signal_on_the_tape_is_not_waited_for() {
     let replayed = tokio::time::timeout(patience, converse(Cassette::new(&path), "hello"));
     assert_eq!(replayed.await.unwrap().unwrap(), (false, "hello".to_owned()));
 }
+
+#[tokio::test]
+async fn a_tape_that_another_test_has_written_meanwhile_stays() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tape");
+    let (ours, its) = tokio::io::duplex(64 * 1024);
+    let _parrot = tokio::spawn(parrot(its));
+    let session = Cassette::new(&path).connect(Session::builder(), ours).await.unwrap();
+    session.prompt("hello").await.unwrap().outcome().await.unwrap();
+    std::fs::write(&path, "theirs").unwrap();
+    assert!(matches!(session.close().await, Err(CassetteError::Write(_))));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}

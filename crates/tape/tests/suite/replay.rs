@@ -211,3 +211,21 @@ fn every_recording_replays_to_the_host_that_is_on_it() {
         assert!(said == expected, "{} {}", recording.version, recording.name);
     }
 }
+
+#[test]
+fn a_host_that_is_gone_sends_no_signal() {
+    let tape = b"{\"tape\":1}\n{\"t\":10,\"note\":\"stdin_close\"}\n{\"t\":2510,\"note\":\"signal SIGTERM\"}\n{\"t\":2600,\"exit\":{\"code\":0}}\n";
+    let mut player = player(tape, Match::Exact);
+    assert!(matches!(player.next_step().unwrap(), Step::Wait(_)));
+    player.handle_end().unwrap();
+    assert!(matches!(player.next_step().unwrap(), Step::Wait(Wait::Signal(_))));
+    assert_eq!(player.signal_delay(), std::time::Duration::from_millis(2500));
+    let mismatch = player.handle_gone().unwrap_err();
+    assert_eq!(mismatch.expected, "the signal SIGTERM");
+    assert_eq!(mismatch.tape_line, Some(3));
+    let mut player = self::player(tape, Match::Exact).lenient();
+    assert!(matches!(player.next_step().unwrap(), Step::Wait(_)));
+    assert!(player.handle_gone().is_err());
+    assert!(matches!(player.next_step().unwrap(), Step::End(_)));
+    assert!(player.handle_gone().is_ok());
+}

@@ -184,3 +184,27 @@ fn a_tap_takes_pieces_and_lines() {
     ];
     assert_eq!(events, expected);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_new_tape_replaces_nothing() {
+    let folder = TempDir::new().unwrap();
+    let [file, link, hard] = ["file", "link", "hard"].map(|name| folder.path().join(name));
+    fs::write(&file, "precious").unwrap();
+    fs::hard_link(&file, &hard).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for path in [&file, &link, &hard] {
+        let error = TapeFile::create_new(path).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+    }
+    // What is replaced on purpose keeps what its other names lead to.
+    for path in [&link, &hard] {
+        let mut tape = TapeFile::create(path).unwrap();
+        tape.write_all(b"tape").unwrap();
+        tape.finish().unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), "tape");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+    TapeFile::create_new(std::path::Path::new("/dev/null")).unwrap();
+    assert!(TapeFile::create(folder.path()).is_err());
+}

@@ -130,7 +130,7 @@ impl Person {
         editor.set_helper(Some(typing));
         let history = history_file();
         if let Some(path) = &history {
-            // None yet, or none of ours: either way there is nothing to go back to.
+            // None yet: then there is nothing to go back to.
             let _ = editor.load_history(path);
         }
         let (above, texts) = sync_channel::<String>(MOST_WAITING);
@@ -242,7 +242,13 @@ fn history_file() -> Option<PathBuf> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder).ok()?;
-    Some(folder.join("chat-history"))
+    let path = folder.join("chat-history");
+    // The history is written anew now and then: a file that is not one must stay as it is.
+    let is_free = match std::fs::read(&path) {
+        Ok(text) => text.is_empty() || text.starts_with(b"#V2"),
+        Err(error) => error.kind() == io::ErrorKind::NotFound && !path.is_symlink(),
+    };
+    is_free.then_some(path)
 }
 
 /// A text that is pasted comes as one, until this is dropped.

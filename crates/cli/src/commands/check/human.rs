@@ -5,6 +5,7 @@ use duologue_protocol::Direction;
 use super::report::{AtPath, Counted, Kind, MOST_LISTED, Report};
 use crate::print::{self, Out};
 use crate::visible::{Foreign, Shown, line, ours, shown};
+use crate::words as wording;
 
 /// How many of a kind are shown; `--json` has them all.
 const SHOWN: usize = 20;
@@ -95,11 +96,10 @@ fn malformed(out: &mut Out, report: &Report) -> anyhow::Result<()> {
     for malformed in report.malformed.first.iter().take(SHOWN) {
         let who = match malformed.direction {
             Direction::ToHost => "",
-            Direction::ToAgent => " of the host",
+            Direction::ToAgent => " (a line of the host)",
         };
-        let (number, offset) = (malformed.line, malformed.offset);
-        let place = shown!("line {} (from byte {}){}", number, offset, who);
-        out.line(&shown!("           {}: {}", place, line(&malformed.reason)))?;
+        let reason = wording::located(malformed.line, report.header.is_some(), &malformed.reason);
+        out.line(&shown!("           {}{}", line(&reason), who))?;
     }
     more(out, usize::try_from(total).unwrap_or(usize::MAX), 0)
 }
@@ -170,9 +170,9 @@ fn more(out: &mut Out, listed: usize, uncounted: u64) -> anyhow::Result<()> {
 
 fn verdict(out: &mut Out, report: &Report, strict: bool) -> anyhow::Result<()> {
     let warnings = report.warnings();
-    let lines = report.lines_to_host + report.lines_to_agent;
-    if lines == 0 {
-        out.line(&shown!("\n  {}\n", ours("There is no line in it.").yellow()))?;
+    if report.is_empty() {
+        let verdict = ours("There is no line in it: nothing to check.").red().bold();
+        out.line(&shown!("\n  {}\n", verdict))?;
     } else if !report.is_understood(strict) {
         out.line(&shown!("\n  {}\n", ours("Not everything is understood.").red().bold()))?;
     } else if warnings > 0 {

@@ -31,6 +31,7 @@ fn file(report: &Report, strict: bool) -> Value {
     json!({
         "path": report.path.to_string_lossy(),
         "understood": report.is_understood(strict),
+        "empty": report.is_empty(),
         "format": if report.header.is_some() { "tape" } else { "ndjson" },
         "agent_version": report.header.as_ref().and_then(|header| header.version.as_deref()),
         "lines": {

@@ -35,7 +35,15 @@ pub(crate) struct Report {
 impl Report {
     /// Whether the exit code is 0 as far as this file is concerned.
     pub(crate) fn is_understood(&self, strict: bool) -> bool {
-        self.malformed_to_host == 0 && self.serious_tags == 0 && (!strict || self.warnings() == 0)
+        !self.is_empty()
+            && self.malformed_to_host == 0
+            && self.serious_tags == 0
+            && (!strict || self.warnings() == 0)
+    }
+
+    /// Whether nothing was said: an empty file proves nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines_to_host + self.lines_to_agent + self.malformed.total == 0
     }
 
     pub(crate) fn warnings(&self) -> u64 {

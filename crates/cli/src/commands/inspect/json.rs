@@ -7,7 +7,7 @@ use duologue_protocol::Wire as _;
 use duologue_protocol::transcript::Event;
 use duologue_tape::Header;
 
-use super::Printer;
+use super::{Moment, Printer};
 use crate::print;
 
 pub(super) struct Json {
@@ -33,15 +33,15 @@ pub(super) fn timed(millis: Option<u64>, event: &Event) -> String {
 }
 
 impl Printer for Json {
-    fn begin(&mut self, _: &Path, _: Option<&Header>) -> anyhow::Result<()> {
+    fn begin(&mut self, _: &Path, _: Option<&Header>, _: Option<&str>) -> anyhow::Result<()> {
         Ok(())
     }
 
-    fn event(&mut self, millis: Option<u64>, event: Event) -> anyhow::Result<()> {
+    fn event(&mut self, at: &Moment, event: Event) -> anyhow::Result<()> {
         if event.is_delta() && !self.deltas {
             return Ok(());
         }
-        writeln!(self.out, "{}", timed(millis, &event))?;
+        writeln!(self.out, "{}", timed(at.millis, &event))?;
         if self.at_once {
             self.out.flush()?;
         }

@@ -7,9 +7,10 @@ use duologue_protocol::transcript::*;
 use duologue_protocol::{Field, Text, Wire as _};
 use duologue_tape::Header;
 
-use super::Printer;
 use super::summary::{Summary, coloured};
+use super::{Moment, Printer};
 use crate::print::{self, Out};
+use crate::todos::Todos;
 use crate::visible::{Foreign, Shown, block, line, ours, shown};
 use crate::words;
 
@@ -30,6 +31,7 @@ pub(super) struct Timeline {
     /// The tool that each open request asks about.
     asked: HashMap<String, String>,
     summary: Summary,
+    todos: Todos,
     /// A text is being streamed, and its line is open.
     streaming: bool,
 }
@@ -55,6 +57,7 @@ impl Timeline {
             agents: HashMap::new(),
             asked: HashMap::new(),
             summary: Summary::default(),
+            todos: Todos::default(),
             streaming: false,
         }
     }
@@ -165,9 +168,14 @@ impl Timeline {
             Event::ToolCall(call) => {
                 self.summary.called();
                 let name = call.name.as_str().unwrap_or("tool").to_owned();
-                self.row(at, &line(&name).blue().bold(), words::call(call))
+                let name = line(&name).blue().bold();
+                match self.todos.call(call) {
+                    Some(items) => self.print(at, &name, &Shown::join(items, "\n")),
+                    None => self.row(at, &name, words::call(call)),
+                }
             }
             Event::ToolResult(result) => {
+                self.todos.result(result);
                 let name = if result.is_error.is_true() {
                     ours("└ error").red()
                 } else {
@@ -410,7 +418,12 @@ fn text(field: &Field<Text>) -> &str {
 }
 
 impl Printer for Timeline {
-    fn begin(&mut self, path: &Path, header: Option<&Header>) -> anyhow::Result<()> {
+    fn begin(
+        &mut self,
+        path: &Path,
+        header: Option<&Header>,
+        prompt: Option<&str>,
+    ) -> anyhow::Result<()> {
         let kind = match header {
             Some(header) => shown!(
                 "a tape of {} {}",
@@ -421,16 +434,22 @@ impl Printer for Timeline {
         };
         let name = if path == Path::new("-") { ours("stdin") } else { line(path) };
         self.out.line(&shown!("{}: {}\n", name.bold(), kind.trim_end()))?;
-        Ok(())
+        match prompt {
+            Some(prompt) => {
+                let at = At { millis: None, bars: Shown::default() };
+                self.row(&at, &ours("prompt").magenta().bold(), prompt)
+            }
+            None => Ok(()),
+        }
     }
 
-    fn event(&mut self, millis: Option<u64>, event: Event) -> anyhow::Result<()> {
+    fn event(&mut self, at: &Moment, event: Event) -> anyhow::Result<()> {
         if event.is_delta() && !self.deltas {
             return Ok(());
         }
         let agent = event.agent().and_then(|agent| self.agents.get(agent.as_str()));
         let bars = agent.map_or_else(Shown::default, |agent| agent.bars.clone());
-        self.show(&At { millis, bars }, &event)
+        self.show(&At { millis: at.millis, bars }, &event)
     }
 
     fn finish(&mut self) -> anyhow::Result<()> {

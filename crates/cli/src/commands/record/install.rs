@@ -48,7 +48,7 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
         "{MADE_BY}record --install`: {agent}, recorded.\n\
          case \"${{1-}}\" in -v|--version|-h|--help) exec {agent} \"$@\";; esac\n\
          tape=${{DUOLOGUE_TAPE:-{tapes}}}\n\
-         exec {us} record --force{flags} --output \"$tape\" -- {agent} \"$@\"\n"
+         exec {us} record --number{flags} --output \"$tape\" -- {agent} \"$@\"\n"
     );
     let path = install::claude(&folder, &script)?;
     print::err(&shown!("{} records to {}", line(path.as_path()), line(&tapes)));

@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use duologue_protocol::{Frame, Line, LineDecoder};
-use duologue_tape::replay::{Match, Mismatch, Player, Step};
+use duologue_tape::replay::{Match, Mismatch, Player, Step, Wait};
 use duologue_tape::{Exit, Stream};
 use signal_hook::iterator::Signals;
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
+use crate::is_broken_pipe;
 use crate::print;
 use crate::signal;
-use crate::visible::{Foreign, block, line, shown};
+use crate::visible::{Foreign, block, line, ours, shown};
 
 /// How many of the host's lines may wait. The host waits beyond that.
 const LINES: usize = 1024;
@@ -28,6 +29,10 @@ const BUFFER: usize = 256 * 1024;
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
 
+/// How much longer than on the tape a signal may take after the host's lines have ended. A signal and the end of
+/// input come by different ways, and either may overtake the other.
+const SIGNAL_GRACE: Duration = Duration::from_secs(5);
+
 /// What the host does.
 enum Input {
     Line(Line),
@@ -36,6 +41,19 @@ enum Input {
 }
 
 pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> {
+    match play(tape, arguments, args) {
+        // A host that reads no more while the agent speaks does something else than then.
+        Err(error) if is_broken_pipe(&error) && args.on_mismatch == OnMismatch::Fail => {
+            print::err(&ours(
+                "duologue: the host does not read all that the agent says on the tape",
+            ));
+            Ok(exit::MISMATCH)
+        }
+        played => played,
+    }
+}
+
+fn play(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", tape.display());
     let how = match args.alike {
         Alike::Exact => Match::Exact,
@@ -57,6 +75,7 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdout(), BUFFER);
     let mut stdout = BufWriter::with_capacity(BUFFER, print::data());
+    let mut ended = false;
     loop {
         match player.next_step().with_context(context)? {
             Step::Say(pause, stream, line) => {
@@ -71,22 +90,20 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
             }
             Step::Wait(wait) => {
                 stdout.flush()?;
-                let result = match host.recv() {
-                    Ok(Input::Line(line)) => player.handle_line(&line),
-                    Ok(Input::Signal(name)) => {
+                let patience = args.patience.map(Duration::from_secs);
+                let patience =
+                    patience.unwrap_or_else(|| player.signal_delay().saturating_add(SIGNAL_GRACE));
+                let result = match next(&host, &wait, ended.then_some(patience)) {
+                    Some(Input::Line(line)) => player.handle_line(&line),
+                    Some(Input::Signal(name)) => {
                         player.handle_signal(name);
                         Ok(())
                     }
-                    Ok(Input::End) => player.handle_end(),
-                    // Everything has come, and the tape still waits: for a signal that cannot be heard.
-                    Err(_) => {
-                        print::err(&shown!(
-                            "duologue: the host does something else than on the tape\n  \
-                             expected: {}\n  got:      the end of its lines",
-                            line(Foreign::of(&wait))
-                        ));
-                        return Ok(exit::MISMATCH);
+                    Some(Input::End) => {
+                        ended = true;
+                        player.handle_end()
                     }
+                    None => player.handle_gone(),
                 };
                 if let Err(mismatch) = result {
                     report(&mismatch);
@@ -107,6 +124,16 @@ pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::R
             }
             _ => {}
         }
+    }
+}
+
+/// What the host does next. Once its lines have `ended`, only a signal can come, and is waited for so long. `None` if
+/// nothing comes.
+fn next(host: &Receiver<Input>, wait: &Wait, ended: Option<Duration>) -> Option<Input> {
+    let Some(patience) = ended else { return host.recv().ok() };
+    match wait {
+        Wait::Signal(name) if can_receive(name) => host.recv_timeout(patience).ok(),
+        _ => None,
     }
 }
 
@@ -157,9 +184,8 @@ fn listen(player: &Player<File>) -> anyhow::Result<Receiver<Input>> {
     let wanted: Vec<i32> = (1..32)
         .filter(|signal| {
             let name = signal_hook::low_level::signal_name(*signal);
-            // Nobody can hear a KILL.
             name.is_some_and(|name| {
-                name != "SIGKILL" && player.signals().any(|other| other == name)
+                can_receive(name) && player.signals().any(|other| other == name)
             })
         })
         .collect();
@@ -177,6 +203,12 @@ fn listen(player: &Player<File>) -> anyhow::Result<Receiver<Input>> {
     }
     thread::Builder::new().spawn(move || read(&sender))?;
     Ok(receiver)
+}
+
+/// Whether a process can wait for this signal.
+fn can_receive(name: &str) -> bool {
+    let is_known = (1..32).any(|signal| signal_hook::low_level::signal_name(signal) == Some(name));
+    is_known && !["SIGKILL", "SIGSTOP"].contains(&name)
 }
 
 fn read(sender: &SyncSender<Input>) {

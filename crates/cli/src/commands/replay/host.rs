@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write as _};
+use std::io::{self, Read, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use duologue_protocol::{Frame, Line, LineDecoder};
@@ -18,11 +18,18 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::Replay;
 use crate::exit;
+use crate::is_read;
 use crate::print;
-use crate::visible::{Foreign, block, line};
+use crate::visible::block;
 
 /// How many of the agent's lines may wait. It waits beyond that.
 const LINES: usize = 1024;
+
+/// How long the agent may keep us waiting, unless told.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often is looked whether the agent has ended.
+const POLL: Duration = Duration::from_millis(10);
 
 pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", tape.display());
@@ -47,26 +54,42 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
             .spawn(move || std::io::copy(&mut stderr, &mut print::their_stderr()))?;
     }
     let mut talk = Talk::new(child, player, expected)?;
-    let complaint = talk.hold(Duration::from_secs(args.patience)).with_context(context)?;
+    let complaint =
+        talk.hold(args.patience.map_or(PATIENCE, Duration::from_secs)).with_context(context)?;
     talk.compare_rest().with_context(context)?;
 
+    // The exit code does not depend on whether the report is read to its end.
     let mut out = print::out();
-    if let Some(complaint) = &complaint {
-        out.line(&line(complaint))?;
-    }
-    let mut same = complaint.is_none();
-    while let Some(difference) = talk.comparison.next_difference() {
-        out.line(&block(Foreign::of(&difference)))?;
+    let mut same = true;
+    let differences = std::iter::from_fn(|| talk.comparison.next_difference());
+    for line in complaint.into_iter().chain(differences.map(|difference| difference.to_string())) {
         same = false;
+        if !is_read(out.line(&block(&line)).map_err(Into::into))? {
+            break;
+        }
     }
     Ok(if same { exit::OK } else { exit::MISMATCH })
+}
+
+/// Something that happens while the agent is talked to.
+enum Happens {
+    /// It has written a line.
+    Line(Line),
+    /// What was said to it is written; `false` if it does not read any more.
+    Written(bool),
+    /// It writes no more.
+    End,
 }
 
 /// A conversation with an agent that is there.
 struct Talk {
     child: Child,
-    stdin: Option<ChildStdin>,
-    lines: Receiver<Line>,
+    /// What is written to it. Writing has a thread of its own: an agent that does not read must not keep us from
+    /// reading what it says.
+    stdin: Option<SyncSender<Line>>,
+    happens: Receiver<Happens>,
+    /// It writes no more.
+    ended: bool,
     player: HostPlayer<File>,
     /// What was said then, read in step with what is said now.
     expected: Reader<File>,
@@ -79,46 +102,51 @@ impl Talk {
         player: HostPlayer<File>,
         expected: Reader<File>,
     ) -> anyhow::Result<Self> {
-        let stdin = child.stdin.take();
+        let stdin = child.stdin.take().context("the agent has no stdin")?;
         let stdout = child.stdout.take().context("the agent has no stdout")?;
-        let (sender, lines) = mpsc::sync_channel(LINES);
+        let (sender, happens) = mpsc::sync_channel(LINES);
+        let (lines, to_write) = mpsc::sync_channel(1);
+        let written = sender.clone();
+        thread::Builder::new().spawn(move || write(stdin, &to_write, &written))?;
         thread::Builder::new().spawn(move || read(stdout, &sender))?;
-        Ok(Self { child, stdin, lines, player, expected, comparison: Comparison::new() })
+        let (stdin, ended, comparison) = (Some(lines), false, Comparison::new());
+        Ok(Self { child, stdin, happens, ended, player, expected, comparison })
     }
 
     /// Says all that the host said then. What it had to give up on, if anything.
     fn hold(&mut self, patience: Duration) -> anyhow::Result<Option<String>> {
         let mut complaint = None;
-        loop {
+        while complaint.is_none() {
             match self.player.next_step()? {
-                HostStep::Say(line) => self.say(&line)?,
+                HostStep::Say(line) => complaint = self.say(&line, patience)?,
                 HostStep::Close => self.stdin = None,
                 HostStep::Signal(name) => self.signal(&name),
-                HostStep::Wait(what) => match self.lines.recv_timeout(patience) {
-                    Ok(line) => self.hear(&line)?,
-                    Err(RecvTimeoutError::Disconnected) => {
+                HostStep::Wait(what) => match self.next(patience)? {
+                    Some(_) if self.ended => {
                         complaint = Some(format!("the agent ended; expected {what}"));
-                        break;
                     }
-                    Err(RecvTimeoutError::Timeout) => {
-                        complaint = Some(format!("the agent keeps us waiting for {what}"));
-                        break;
-                    }
+                    Some(_) => {}
+                    None => complaint = Some(format!("the agent keeps us waiting for {what}")),
                 },
                 _ => break,
             }
         }
-        if complaint.is_none() {
-            while let Ok(line) = self.lines.recv_timeout(patience) {
-                self.hear(&line)?;
-            }
-        }
+        // A tape that was cut off does not tell when the host closed the agent's stdin: now at the latest.
         self.stdin = None;
-        if complaint.is_some() {
-            // It is gone, or does not do what it should.
-            let _ = self.child.kill();
-        }
-        let status = self.child.wait()?;
+        while complaint.is_none() && !self.ended && self.next(patience)?.is_some() {}
+        let status = match complaint {
+            Some(_) => None,
+            None => self.wait(patience)?,
+        };
+        let status = match status {
+            Some(status) => status,
+            None => {
+                complaint.get_or_insert_with(|| "the agent does not end".to_owned());
+                // It is gone, or does not do what it should.
+                let _ = self.child.kill();
+                self.child.wait()?
+            }
+        };
         let code = status.code().map(i64::from);
         let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(i64::from);
         let exit = match (code, signal) {
@@ -127,6 +155,40 @@ impl Talk {
         };
         self.compare(&Event::Exit(exit))?;
         Ok(complaint)
+    }
+
+    /// The next thing that happens; `None` if nothing does for so long.
+    fn next(&mut self, patience: Duration) -> anyhow::Result<Option<Happens>> {
+        if self.ended {
+            return Ok(Some(Happens::End));
+        }
+        let happens = match self.happens.recv_timeout(patience) {
+            Ok(happens) => happens,
+            Err(RecvTimeoutError::Disconnected) => Happens::End,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+        };
+        match &happens {
+            Happens::Line(line) => self.hear(line)?,
+            Happens::End => self.ended = true,
+            // What it says tells the rest.
+            Happens::Written(false) => self.stdin = None,
+            Happens::Written(true) => {}
+        }
+        Ok(Some(happens))
+    }
+
+    /// Waits for the agent's end. `None` if it takes too long.
+    fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
+        let until = Instant::now().checked_add(patience);
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(None);
+            }
+            thread::sleep(POLL);
+        }
     }
 
     /// Something happens now, and something happened then.
@@ -151,16 +213,21 @@ impl Talk {
         self.compare(&Event::ToHost(line.clone()))
     }
 
-    fn say(&mut self, line: &Line) -> Result<(), ReadError> {
+    /// Says a line, and listens meanwhile. A complaint if the agent does not read it.
+    fn say(&mut self, line: &Line, patience: Duration) -> anyhow::Result<Option<String>> {
         self.compare(&Event::ToAgent(line.clone()))?;
-        let Some(stdin) = &mut self.stdin else { return Ok(()) };
-        let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
-        let written = stdin.write_all(line.raw()).and_then(|()| stdin.write_all(end));
-        if written.and_then(|()| stdin.flush()).is_err() {
-            // It reads no more. What it says tells the rest.
+        let Some(stdin) = &self.stdin else { return Ok(None) };
+        if stdin.send(line.clone()).is_err() {
             self.stdin = None;
+            return Ok(None);
         }
-        Ok(())
+        loop {
+            match self.next(patience)? {
+                Some(Happens::Written(_) | Happens::End) => return Ok(None),
+                Some(Happens::Line(_)) => {}
+                None => return Ok(Some("the agent does not read what it is told".to_owned())),
+            }
+        }
     }
 
     fn signal(&self, name: &str) {
@@ -173,20 +240,39 @@ impl Talk {
     }
 }
 
-fn read(mut stdout: impl Read, sender: &SyncSender<Line>) {
+/// Writes one line after the other.
+fn write(mut stdin: ChildStdin, lines: &Receiver<Line>, written: &SyncSender<Happens>) {
+    for line in lines {
+        let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
+        let result = stdin.write_all(line.raw()).and_then(|()| stdin.write_all(end));
+        let is_read = result.and_then(|()| stdin.flush()).is_ok();
+        if written.send(Happens::Written(is_read)).is_err() || !is_read {
+            return;
+        }
+    }
+}
+
+fn read(mut stdout: impl Read, sender: &SyncSender<Happens>) {
     let mut decoder = LineDecoder::new();
     let mut chunk = vec![0; 64 * 1024];
-    while let Ok(count @ 1..) = stdout.read(&mut chunk) {
+    loop {
+        let count = match stdout.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
         let mut rest = chunk.get(..count).unwrap_or_default();
         while let Some(frame) = decoder.next(&mut rest) {
             if let Frame::Line(line) = frame
-                && sender.send(line).is_err()
+                && sender.send(Happens::Line(line)).is_err()
             {
                 return;
             }
         }
     }
     if let Some(Frame::Line(line)) = decoder.finish() {
-        let _ = sender.send(line);
+        let _ = sender.send(Happens::Line(line));
     }
+    let _ = sender.send(Happens::End);
 }
