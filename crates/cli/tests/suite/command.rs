@@ -98,5 +98,5 @@ fn an_agent_that_ends_without_a_word_is_told_with_what_to_do() {
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("the agent is gone (exit code 0)"), "{told}");
-    assert!(told.contains("`duologue doctor` tells more"), "{told}");
+    assert!(told.contains("`duologue doctor --agent 'sh -c true'` tells more"), "{told}");
 }
