@@ -56,6 +56,7 @@ use conversation::Conversation;
 use shared::Shared;
 use thinker::{Thinker, reminder};
 
+pub use flags::flags;
 pub use launch::run;
 pub use setup::{Setup, Start};
 pub use thought::{Thinking, Thought};

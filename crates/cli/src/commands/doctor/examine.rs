@@ -33,6 +33,7 @@ pub(super) async fn examine(
     report.add(Finding::well("program", shown));
     let version = find::version(&agent.program, &agent.leading).await;
     let node = machine::node(&agent);
+    let embedded = agent.is_ours();
 
     let began = Instant::now();
     let mut builder = agent.session().handshake(Handshake::Require).handshake_within(patience);
@@ -48,7 +49,12 @@ pub(super) async fn examine(
     let known = session.as_ref().map_or(version, Session::version);
     report.version = known.as_ref().map(ToString::to_string);
     report.tested = known.as_ref().map(find::is_tested);
-    report.add(of_version(known));
+    report.add(match known {
+        Some(version) if embedded => {
+            Finding::well("version", format!("embedded agent, behaves as {version}"))
+        }
+        known => of_version(known),
+    });
     report.add(node);
     report.add(machine::config());
     let session = match session {
