@@ -23,11 +23,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 const OFFLINE: [&str; 3] =
     ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
 
-pub(super) async fn examine(
-    agent: Agent,
-    limit: Limit,
-    report: &mut Report,
-) -> anyhow::Result<()> {
+pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> anyhow::Result<()> {
     let shown = std::iter::once(agent.program.as_os_str())
         .chain(agent.leading.iter().map(AsRef::as_ref))
         .map(|word| word.to_string_lossy())
@@ -37,6 +33,7 @@ pub(super) async fn examine(
     let version = limit.within(SILENT, find::version(&agent.program, &agent.leading)).await;
     let version = version.ok().flatten();
     let node = machine::node(&agent);
+    let embedded = agent.is_ours();
 
     let began = Instant::now();
     let most = limit.left().unwrap_or(Duration::MAX);
@@ -56,7 +53,12 @@ pub(super) async fn examine(
     };
     report.version = known.as_ref().map(ToString::to_string);
     report.tested = known.as_ref().map(find::is_tested);
-    report.add(of_version(known));
+    report.add(match known {
+        Some(version) if embedded => {
+            Finding::well("version", format!("embedded agent, behaves as {version}"))
+        }
+        known => of_version(known),
+    });
     report.add(node);
     report.add(machine::config());
     let session = match session {
@@ -170,7 +172,10 @@ fn account(reply: &InitializeReply) -> Finding {
 async fn end(session: Session, limit: Limit, version: Option<CliVersion>) -> Finding {
     const NAME: &str = "end";
     let began = Instant::now();
-    let closed = match limit.within("the agent did not end in time, and was killed", session.close()).await {
+    let closed = match limit
+        .within("the agent did not end in time, and was killed", session.close())
+        .await
+    {
         Ok(closed) => closed,
         Err(error) => return Finding::broken(NAME, error.to_string(), too_slow(version)),
     };
