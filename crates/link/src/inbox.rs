@@ -246,7 +246,13 @@ impl Inbox {
                 Some(Entry::Said(line)) => {
                     return Ok(Taken::Item(Item::new(Direction::ToAgent, line)));
                 }
-                Some(Entry::Failed(error)) => return Err(error),
+                Some(Entry::Failed(error)) => {
+                    if !matches!(error, InboxError::Read(_)) {
+                        // The rest of the line at hand is lost.
+                        self.decoder.finish();
+                    }
+                    return Err(error);
+                }
                 None if self.refill() => {}
                 None => {
                     let ended = self.shared.lock().ended;

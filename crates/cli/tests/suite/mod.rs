@@ -17,6 +17,8 @@ mod inspect;
 #[cfg(unix)]
 mod output;
 #[cfg(unix)]
+mod limits;
+#[cfg(unix)]
 mod pages;
 #[cfg(unix)]
 mod play;

@@ -145,7 +145,7 @@ impl Streaming {
             if let Some(id) = &block.id {
                 self.calls.remove(id);
             }
-            if block.text.is_empty() && block.id.is_none() {
+            if block.text.is_empty() && block.omitted == 0 && block.id.is_none() {
                 continue;
             }
             let mut event = BlockAbandoned::new().kind(block.kind).text(block.text);

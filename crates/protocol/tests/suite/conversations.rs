@@ -222,8 +222,11 @@ fn the_same_id_on_both_sides_is_two_requests() {
 #[test]
 fn a_request_that_is_delivered_again_is_told_once() {
     let allow = r#">{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow"}}}"#;
-    let events = fold(&[&ask("r", "t"), allow, &ask("r", "t")]);
+    let events = fold(&[&ask("r", "t"), &ask("r", "t"), allow]);
     assert_eq!(named(&events, "permission_asked", &[]).len(), 1);
+    // After its answer it is another request, which the host has to answer, too.
+    let events = fold(&[&ask("r", "t"), allow, &ask("r", "t")]);
+    assert_eq!(named(&events, "permission_asked", &[]).len(), 2);
     let unknown = r#"{"type":"hologram","uuid":"u"}"#;
     assert_eq!(named(&fold(&[unknown, unknown]), "unknown_line", &[]).len(), 1);
 }
