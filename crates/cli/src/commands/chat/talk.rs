@@ -35,6 +35,9 @@ const FRAME: Duration = Duration::from_millis(100);
 /// Keys that follow each other this fast belong together: somebody is typing.
 const TYPING: Duration = Duration::from_millis(700);
 
+/// How many events are looked at before a menu is opened.
+const MOST_BEFORE: usize = 64;
+
 /// How many prompts may be typed ahead.
 const MOST_AHEAD: usize = 32;
 
@@ -178,8 +181,12 @@ impl Talk {
                     }
                     None => return Ok(()),
                 },
-                () = std::future::ready(()), if !is_printed => self.print()?,
-                // First what the agent said before it asked.
+                () = std::future::ready(()), if !is_printed => {
+                    self.print()?;
+                    if self.outbox.is_empty() && !self.waiting.is_empty() {
+                        self.proceed().await?;
+                    }
+                }
                 Some(ask) = self.asks.recv(), if is_printed => self.asked(ask).await?,
                 input = self.person.inputs.recv() => {
                     let input = input.unwrap_or(Input::End);
@@ -202,6 +209,10 @@ impl Talk {
     async fn proceed(&mut self) -> anyhow::Result<()> {
         loop {
             if self.dialog.is_some() || self.mode == Mode::Line {
+                return Ok(());
+            }
+            // First what the agent said before it asked.
+            if !self.waiting.is_empty() && !self.outbox.is_empty() {
                 return Ok(());
             }
             if let Some(ask) = self.waiting.pop_front() {
@@ -239,6 +250,17 @@ impl Talk {
         if self.mode == Mode::Line {
             let note = ours("? The agent asks something: press Enter to see it");
             self.terminal.line(&note.yellow().bold())?;
+        }
+        // What it said before may be on its way still.
+        for _ in 0..MOST_BEFORE {
+            tokio::select! {
+                biased;
+                event = self.events.next() => match event? {
+                    Some(event) => self.event(&event)?,
+                    None => break,
+                },
+                () = std::future::ready(()) => break,
+            }
         }
         self.waiting.push_back(ask);
         self.proceed().await
