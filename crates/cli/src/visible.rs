@@ -208,21 +208,24 @@ impl Shown {
         Self(anstream::adapter::strip_str(&self.0).to_string())
     }
 
-    /// Takes about so many bytes from its beginning, at least a character, and never half a colour.
-    pub(crate) fn take_first(&mut self, bytes: usize) -> Self {
-        let mut at = self.0.len().min(bytes.max(16));
-        while !self.0.is_char_boundary(at) {
-            at += 1;
-        }
-        let colour =
-            self.0.get(..at).and_then(|text| text.rfind('\u{1b}')).filter(|from| *from > 0);
-        if let Some(from) = colour
-            && !self.0.get(from..at).unwrap_or_default().contains('m')
-        {
-            at = from;
-        }
-        let rest = self.0.split_off(at);
-        Self(std::mem::replace(&mut self.0, rest))
+    /// The same in pieces of about so many bytes, none of which ends inside of a colour.
+    pub(crate) fn pieces(&self, bytes: usize) -> impl Iterator<Item = Self> + '_ {
+        let mut rest = self.0.as_str();
+        std::iter::from_fn(move || {
+            let mut at = rest.len().min(bytes.max(16));
+            while !rest.is_char_boundary(at) {
+                at += 1;
+            }
+            let colour = rest.get(..at)?.rfind('\u{1b}').filter(|from| *from > 0);
+            if let Some(from) = colour
+                && !rest.get(from..at)?.contains('m')
+            {
+                at = from;
+            }
+            let (piece, left) = rest.split_at_checked(at)?;
+            rest = left;
+            (!piece.is_empty()).then(|| Self(piece.to_owned()))
+        })
     }
 
     /// Cut into two at this byte, which must be the end of a line.
@@ -353,11 +356,7 @@ mod tests {
     #[test]
     fn a_colour_is_never_cut_in_half() {
         let whole = line("x".repeat(40)).red();
-        let mut rest = whole.clone();
-        let mut parts = Vec::new();
-        while !rest.is_empty() {
-            parts.push(rest.take_first(16));
-        }
+        let parts: Vec<Shown> = whole.pieces(16).collect();
         let is_whole = |part: &Shown| {
             part.as_str().matches('\u{1b}').count() == part.as_str().matches('m').count()
         };

@@ -57,7 +57,7 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
     let colours = print::out_has_colours();
     let typing = complete::Typing::new(session.handshake().as_ref(), colours);
     let (person, above) = input::Person::listen(typing)?;
-    let terminal = terminal::Terminal::new(print::screen(), colours, talk::size().1, above);
+    let terminal = terminal::Terminal::new(print::screen(), colours, talk::size(), above);
     talk::Talk::new(session, asks, person, terminal, renderer).hold(args.prompt.clone()).await?;
     Ok(exit::OK)
 }

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
         Ok(agent) => {
             report.program = Some(agent.program.clone());
             let limit = Limit::new(Some(args.timeout));
-            runtime::block_on(examine::examine(agent, limit, &mut report))?;
+            let is_named = !args.agent.is_empty();
+            runtime::block_on(examine::examine(agent, is_named, limit, &mut report))?;
             if report.is_well() { exit::OK } else { exit::FAILED }
         }
         Err(error) if error.is::<find::NotFound>() => {

@@ -27,7 +27,7 @@ fn a_person_decides() {
     terminal.shows("Esc says no");
     terminal.types("1");
     terminal.shows("allowed once");
-    terminal.shows("    rm x");
+    terminal.shows("  │ rm x");
     terminal.shows("Esc says no");
     terminal.types("2too risky\r");
     terminal.shows("not allowed: too risky");

@@ -177,7 +177,7 @@ fn permission(ask: &CanUseTool) -> (Menu, Head) {
         if short.width() > LONG {
             head = head.note(ours("  from now on would be:").dimmed());
             head =
-                always.iter().fold(head, |head, rule| head.note(shown!("    {}", rule).dimmed()));
+                always.iter().fold(head, |head, rule| head.note(shown!("    - {}", rule).dimmed()));
         } else {
             choice = choice.detail(short);
         }
@@ -208,13 +208,13 @@ fn question(questions: &[Question], at: usize) -> (Menu, Head) {
     let asked = question.question.as_str().unwrap_or_default();
     // A long question is a text of its own.
     let mut head = if asked.trim().contains('\n') || line(asked).width() > LONG {
-        Head::new(shown!("The agent asks{}", count)).text(Kind::Quoted, asked)
+        Head::new(shown!("The agent asks{}", count)).text(Kind::Plain, asked)
     } else {
         Head::new(shown!("{}{}", line(asked.trim()), count))
     };
     for option in question.options.items() {
         if let (Some(label), Some(preview)) = (option.label.as_str(), option.preview.as_str()) {
-            head = head.text(Kind::Plain, &label.replace('\n', "⏎")).text(Kind::Quoted, preview);
+            head = head.text(Kind::Plain, &label.replace('\n', "⏎")).text(Kind::Plain, preview);
         }
     }
     (Menu::new(choices).several(question.multi_select.is_true()).escape("skips"), head)
@@ -231,7 +231,7 @@ fn propose(plan: &Foreign<'_>) -> (Menu, Head) {
         Choice::new(ours("Not yet, change this")).writes(),
         Choice::new(ours("No")),
     ]);
-    (menu, head.text(Kind::Quoted, plan.raw().trim()))
+    (menu, head.text(Kind::Plain, plan.raw().trim()))
 }
 
 #[cfg(test)]
@@ -300,8 +300,8 @@ mod tests {
             plain(&dialog.lines(24, 80))[2..5],
             [
                 "  from now on would be:",
-                "    allow Bash(touch a; touch b) (in the project's local settings)",
-                "    mode acceptEdits (for this session)",
+                "    - allow Bash(touch a; touch b) (in the project's local settings)",
+                "    - mode acceptEdits (for this session)",
             ]
         );
         let Progress::Done(_, left) = keys(&mut dialog, "2") else { panic!("no end") };
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(reply(plan(), "⎋"), Reply::Reject);
         assert_eq!(
             plain(&Dialog::new(plan()).lines(24, 80))[..3],
-            ["? The agent proposes a plan", "    │ # Plan", "    │ 1. Look"]
+            ["? The agent proposes a plan", "  │ # Plan", "  │ 1. Look"]
         );
     }
 }

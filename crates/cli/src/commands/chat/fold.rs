@@ -40,7 +40,6 @@ pub(super) enum Kind {
     Plain,
     Added,
     Removed,
-    Quoted,
 }
 
 impl Kind {
@@ -49,7 +48,6 @@ impl Kind {
             Self::Plain => text.clone(),
             Self::Added => shown!("+ {}", text).green(),
             Self::Removed => shown!("- {}", text).red(),
-            Self::Quoted => shown!("{} {}", ours("│").dimmed(), text),
         }
     }
 }
@@ -83,7 +81,7 @@ impl Head {
         let mut lines = vec![self.title.clone()];
         lines.extend(rows.into_iter().take(KEPT));
         if more > 0 {
-            lines.push(shown!("    … {} more {}", more, lines_of(more)).dimmed());
+            lines.push(shown!("  … {} more {}", more, lines_of(more)).dimmed());
         }
         lines
     }
@@ -184,8 +182,9 @@ impl Head {
 
     /// The body as rows of the terminal. Of many blank rows, only their number is shown.
     fn rows(&self, columns: usize) -> Vec<Shown> {
-        let margin = if columns < 30 { "" } else { "    " };
-        let width = columns.saturating_sub(margin.len() + 2).max(1);
+        // The bar tells the text from the menu: it could look like a choice.
+        let margin = if columns < 30 { ours("│") } else { ours("  │ ") };
+        let width = columns.saturating_sub(margin.width() + 2).max(1);
         let mut rows = Vec::new();
         let mut blank = 0;
         for Row { kind, text } in &self.body {
@@ -194,18 +193,18 @@ impl Head {
                     blank += 1;
                     continue;
                 }
-                end_blank(&mut rows, &mut blank, margin);
-                rows.push(shown!("{}{}", margin, kind.shown(&part)));
+                end_blank(&mut rows, &mut blank, &margin);
+                rows.push(shown!("{}{}", margin.dimmed(), kind.shown(&part)));
             }
         }
-        end_blank(&mut rows, &mut blank, margin);
+        end_blank(&mut rows, &mut blank, &margin);
         rows
     }
 }
 
-fn end_blank(rows: &mut Vec<Shown>, blank: &mut usize, margin: &'static str) {
+fn end_blank(rows: &mut Vec<Shown>, blank: &mut usize, margin: &Shown) {
     match std::mem::take(blank) {
-        few @ 0..=FEW_BLANK => rows.extend((0..few).map(|_| Shown::default())),
+        few @ 0..=FEW_BLANK => rows.extend((0..few).map(|_| margin.dimmed())),
         many => rows.push(shown!("{}⋮ {} blank lines", margin, many).yellow()),
     }
 }
@@ -251,8 +250,8 @@ mod tests {
             drawn(&mut head("ls\n\techo"), 24, 80),
             [
                 "? May the agent use Bash?",
-                "    ls",
-                "        echo",
+                "  │ ls",
+                "  │     echo",
                 "  what it is for",
                 "❯ 1 Yes, this once",
                 "  2 Yes, and from now on",
@@ -266,11 +265,11 @@ mod tests {
     fn blank_lines_push_nothing_out_of_sight() {
         let hidden = format!("rm -rf ~/work{}echo hi", "\n".repeat(40));
         let lines = drawn(&mut head(&hidden), 24, 80);
-        assert_eq!(lines[1..4], ["    rm -rf ~/work", "    ⋮ 39 blank lines", "    echo hi"]);
+        assert_eq!(lines[1..4], ["  │ rm -rf ~/work", "  │ ⋮ 39 blank lines", "  │ echo hi"]);
         let spaces = format!("echo hi{};rm -rf ~/work", " ".repeat(2000));
         let lines = drawn(&mut head(&spaces), 24, 80);
-        assert!(lines[1].starts_with("    echo hi"), "{lines:?}");
-        assert_eq!(lines[3].trim(), ";rm -rf ~/work");
+        assert!(lines[1].starts_with("  │ echo hi"), "{lines:?}");
+        assert!(lines[3].ends_with(" ;rm -rf ~/work"), "{lines:?}");
     }
 
     #[test]
@@ -310,7 +309,7 @@ mod tests {
             pages += 1;
             seen.push_str(&lines.join("\n"));
         }
-        assert!((0..100).all(|at| seen.contains(&format!("    line {at}\n"))), "{seen}");
+        assert!((0..100).all(|at| seen.contains(&format!("  │ line {at}\n"))), "{seen}");
         assert!(seen.contains("what it is for") && pages == 6, "{pages} {seen}");
         assert!(drawn(&mut head, 24, 80)[1].contains("line 0"));
     }
@@ -328,6 +327,6 @@ mod tests {
     fn a_little_stays_on_the_screen() {
         let left = head("a\nb\nc\nd\ne").left(80);
         let left: Vec<_> = left.iter().map(|line| line.plain().to_string()).collect();
-        assert_eq!(left[1..], ["    a", "    b", "    c", "    … 2 more lines"]);
+        assert_eq!(left[1..], ["  │ a", "  │ b", "  │ c", "  … 2 more lines"]);
     }
 }

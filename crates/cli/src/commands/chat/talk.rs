@@ -2,6 +2,7 @@
 //! once; nothing here blocks.
 
 mod leave;
+mod screen;
 mod typed;
 mod waits;
 
@@ -20,24 +21,22 @@ use super::asks::Ask;
 use super::dialog::{Dialog, Progress, Reply, Topic};
 use super::input::{Input, Person, Want};
 use super::menu::{Key, edit};
-use super::render::{Piece, Renderer};
+use super::render::Renderer;
 use super::terminal::{Bottom, Terminal};
 use leave::dismissed;
+pub(super) use screen::size;
 use waits::{failed, outcome, withdrawn};
 
 use crate::errors;
-use crate::print;
 use crate::visible::{Foreign, Shown, block, line, ours, shown};
-use crate::words;
 
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME: Duration = Duration::from_millis(100);
 
 /// Keys that follow each other this fast belong together: somebody is typing.
 const TYPING: Duration = Duration::from_millis(700);
 
-/// How many bytes are printed before keys are looked at again.
-const AT_ONCE: usize = 2048;
+/// How many events are looked at before a menu is opened.
+const MOST_BEFORE: usize = 64;
 
 /// How many prompts may be typed ahead.
 const MOST_AHEAD: usize = 32;
@@ -76,8 +75,8 @@ pub(super) struct Talk {
     turn: Option<Turn>,
     /// How the turn ended, while what it said is still being printed.
     ended: Option<Result<TurnOutcome, Error>>,
-    /// What waits to be printed.
-    outbox: VecDeque<Piece>,
+    /// What waits to be printed, a little each, and whether it begins a line.
+    outbox: VecDeque<(bool, Shown)>,
     /// The person has interrupted the turn: what it still says is not printed.
     is_muted: bool,
     /// What looks like a command, and is sent to the agent only if the person insists.
@@ -182,8 +181,12 @@ impl Talk {
                     }
                     None => return Ok(()),
                 },
-                () = std::future::ready(()), if !is_printed => self.print()?,
-                // First what the agent said before it asked.
+                () = std::future::ready(()), if !is_printed => {
+                    self.print()?;
+                    if self.outbox.is_empty() && !self.waiting.is_empty() {
+                        self.proceed().await?;
+                    }
+                }
                 Some(ask) = self.asks.recv(), if is_printed => self.asked(ask).await?,
                 input = self.person.inputs.recv() => {
                     let input = input.unwrap_or(Input::End);
@@ -202,48 +205,14 @@ impl Talk {
         }
     }
 
-    fn event(&mut self, event: &Event) -> anyhow::Result<()> {
-        if self.turn.is_none() && matches!(event, Event::TurnStarted(_)) {
-            self.terminal.line(&ours("· the agent goes on by itself").dimmed())?;
-        }
-        // Above the prompt only whole texts can be shown.
-        self.renderer.streaming = self.mode != Mode::Line;
-        self.renderer.columns = size().1;
-        let pieces = self.renderer.event(event);
-        // After Ctrl-C, only the end of the turn is of interest.
-        if !self.is_muted || matches!(event, Event::TurnFinished(_)) {
-            self.outbox.extend(pieces);
-        }
-        if self.mode == Mode::Line {
-            while !self.outbox.is_empty() {
-                self.print()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Prints a little of what waits. Keys are looked at in between.
-    fn print(&mut self) -> anyhow::Result<()> {
-        let mut text = match self.outbox.pop_front() {
-            Some(Piece::Text(text)) => text,
-            Some(Piece::Line(line)) => {
-                self.terminal.end_line()?;
-                shown!("{}\n", line)
-            }
-            None => return Ok(()),
-        };
-        let some = text.take_first(AT_ONCE);
-        if !text.is_empty() {
-            self.outbox.push_front(Piece::Text(text));
-        }
-        self.terminal.text(&some)?;
-        Ok(())
-    }
-
     /// Does what is to be done next, if nothing else is going on.
     async fn proceed(&mut self) -> anyhow::Result<()> {
         loop {
             if self.dialog.is_some() || self.mode == Mode::Line {
+                return Ok(());
+            }
+            // First what the agent said before it asked.
+            if !self.waiting.is_empty() && !self.outbox.is_empty() {
                 return Ok(());
             }
             if let Some(ask) = self.waiting.pop_front() {
@@ -281,6 +250,17 @@ impl Talk {
         if self.mode == Mode::Line {
             let note = ours("? The agent asks something: press Enter to see it");
             self.terminal.line(&note.yellow().bold())?;
+        }
+        // What it said before may be on its way still.
+        for _ in 0..MOST_BEFORE {
+            tokio::select! {
+                biased;
+                event = self.events.next() => match event? {
+                    Some(event) => self.event(&event)?,
+                    None => break,
+                },
+                () = std::future::ready(()) => break,
+            }
         }
         self.waiting.push_back(ask);
         self.proceed().await
@@ -450,50 +430,6 @@ impl Talk {
         self.interrupts = 0;
         self.proceed().await
     }
-
-    fn tick(&mut self) -> anyhow::Result<()> {
-        self.resize()?;
-        if self.mode == Mode::Line {
-            self.terminal.release()?;
-        } else if self.dialog.is_none() && self.turn.is_some() {
-            self.frame = (self.frame + 1) % FRAMES.len();
-            let lines = self.status();
-            self.terminal.set_bottom(Bottom::Status, lines)?;
-        }
-        Ok(())
-    }
-
-    fn resize(&mut self) -> anyhow::Result<()> {
-        let (rows, columns) = size();
-        if self.terminal.resize(rows, columns)?
-            && let Some(open) = &mut self.dialog
-        {
-            self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(rows, columns))?;
-        }
-        Ok(())
-    }
-
-    /// The spinner, and what was typed ahead.
-    fn status(&self) -> Vec<Shown> {
-        let frame = ours(FRAMES.get(self.frame).copied().unwrap_or_default());
-        let mut text = words::span(millis(self.began.elapsed()));
-        let tokens = self.renderer.tokens();
-        if tokens > 0 {
-            text.push(&shown!(" · ~{} tokens", words::count(tokens)));
-        }
-        if !self.renderer.doing.is_empty() {
-            text.push(&shown!(" · {}", self.renderer.doing));
-        }
-        let room = size().1.saturating_sub(5);
-        let mut lines = vec![shown!("{} {}", frame.cyan(), text.dimmed())];
-        let ahead = self.ahead.iter().map(|text| shown!("› {}", line(text).tail(room)).dimmed());
-        lines.extend(ahead);
-        if !self.typed.is_empty() {
-            let typed = line(&self.typed).tail(room);
-            lines.push(shown!("{} {}▏", ours("›").dimmed(), typed));
-        }
-        lines
-    }
 }
 
 /// The person has left by a line that was typed ahead.
@@ -514,14 +450,4 @@ fn complaint(error: Error) -> anyhow::Result<Shown> {
         return Err(error.into());
     }
     Ok(shown!("✗ {}", block(errors::spelled(&error))).red())
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The rows and columns of the terminal.
-pub(super) fn size() -> (usize, usize) {
-    let (rows, columns) = print::out_size().unwrap_or((24, 80));
-    (usize::from(rows), usize::from(columns).max(2))
 }

@@ -85,10 +85,10 @@ pub(super) fn asked(ask: &CanUseTool) -> Head {
     let input = words::input(name, ask.input.value());
     let is_new = |about: &&str| !about.is_empty() && !input.raw().ends_with(*about);
     if let Some(about) = ask.description.as_str().filter(is_new) {
-        head = head.note(shown!("  {}", line(about)).dimmed());
+        head = head.note(shown!("  purpose: {}", line(about)).dimmed());
     }
     if let Some(reason) = ask.decision_reason.as_str() {
-        head = head.note(shown!("  {}", line(reason)).dimmed());
+        head = head.note(shown!("  reason: {}", line(reason)).dimmed());
     }
     if let Some(path) = ask.blocked_path.as_str() {
         head = head.note(shown!("  because of {}", line(path)).dimmed());
@@ -141,10 +141,10 @@ mod tests {
             plain(&ask),
             [
                 "? May the agent use Bash?",
-                "    cd x &&",
-                "    ␛[8mrm y",
-                "  Clean up",
-                "  no rule allows it"
+                "  │ cd x &&",
+                "  │ ␛[8mrm y",
+                "  purpose: Clean up",
+                "  reason: no rule allows it"
             ]
         );
         assert_eq!(always(&ask), None);
@@ -156,7 +156,7 @@ mod tests {
                 "input":{"file_path":"a.rs","old_string":"one\ntwo","new_string":"three"}}"#);
         assert_eq!(
             plain(&ask),
-            ["? May the agent use Edit?", "    a.rs", "    - one", "    - two", "    + three"]
+            ["? May the agent use Edit?", "  │ a.rs", "  │ - one", "  │ - two", "  │ + three"]
         );
     }
 

@@ -5,6 +5,9 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 
 use crate::visible::{Shown, ours, shown};
 
+/// How long a line without an end may be while something else has the bottom of the terminal.
+const MOST_HELD: usize = 256 * 1024;
+
 /// Who has the bottom of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bottom {
@@ -34,11 +37,16 @@ pub(super) struct Terminal<W> {
 }
 
 impl<W: Write> Terminal<W> {
-    pub(super) fn new(out: W, colours: bool, columns: usize, above: SyncSender<String>) -> Self {
+    pub(super) fn new(
+        out: W,
+        colours: bool,
+        (rows, columns): (usize, usize),
+        above: SyncSender<String>,
+    ) -> Self {
         Self {
             out,
             colours,
-            rows: 0,
+            rows,
             columns,
             bottom: Bottom::Status,
             lines: Vec::new(),
@@ -49,17 +57,24 @@ impl<W: Write> Terminal<W> {
         }
     }
 
-    /// Whether it had another size before.
-    pub(super) fn resize(&mut self, rows: usize, columns: usize) -> io::Result<bool> {
-        if (rows, columns) == (self.rows, self.columns) {
-            return Ok(false);
-        }
+    /// Its rows and columns, as far as it knows.
+    pub(super) const fn size(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    /// It has another size, and perhaps other lines at the bottom.
+    pub(super) fn resize(
+        &mut self,
+        rows: usize,
+        columns: usize,
+        lines: Option<Vec<Shown>>,
+    ) -> io::Result<()> {
         self.rows = rows;
         self.columns = columns.max(2);
         self.erase()?;
+        self.lines = lines.unwrap_or_else(|| std::mem::take(&mut self.lines));
         self.draw()?;
-        self.out.flush()?;
-        Ok(true)
+        self.out.flush()
     }
 
     /// Prints a piece of a text.
@@ -76,6 +91,10 @@ impl<W: Write> Terminal<W> {
             }
             _ => {
                 self.held.push(text);
+                // A line without an end must not fill the memory.
+                if self.held.as_str().len() > MOST_HELD {
+                    self.held.push(&ours("\n"));
+                }
                 self.release()?;
             }
         }
@@ -179,7 +198,7 @@ mod tests {
 
     fn terminal(columns: usize) -> (Terminal<Vec<u8>>, Receiver<String>) {
         let (above, printed) = sync_channel(1);
-        (Terminal::new(Vec::new(), false, columns, above), printed)
+        (Terminal::new(Vec::new(), false, (24, columns), above), printed)
     }
 
     fn shown(terminal: &mut Terminal<Vec<u8>>) -> String {
@@ -217,7 +236,7 @@ mod tests {
         let (mut terminal, _above) = terminal(10);
         terminal.set_bottom(Bottom::Menu, vec![ours("日本語日本語"), ours("x")]).unwrap();
         assert_eq!(shown(&mut terminal), "日本語日…\r\nx");
-        terminal.resize(24, 5).unwrap();
+        terminal.resize(24, 5, None).unwrap();
         assert_eq!(shown(&mut terminal), "\r^[2A^[J日…\r\nx");
     }
 

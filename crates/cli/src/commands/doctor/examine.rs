@@ -23,7 +23,12 @@ const ANSWER: Duration = Duration::from_secs(5);
 const OFFLINE: [&str; 3] =
     ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
 
-pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> anyhow::Result<()> {
+pub(super) async fn examine(
+    agent: Agent,
+    is_named: bool,
+    limit: Limit,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let shown = std::iter::once(agent.program.as_os_str())
         .chain(agent.leading.iter().map(AsRef::as_ref))
         .map(|word| word.to_string_lossy())
@@ -51,6 +56,7 @@ pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> 
         Ok(Ok(session)) => session.version(),
         _ => version,
     };
+    let about = About { is_tested: known.as_ref().is_some_and(find::is_tested), is_named };
     report.version = known.as_ref().map(ToString::to_string);
     report.tested = known.as_ref().map(find::is_tested);
     report.add(match known {
@@ -66,17 +72,17 @@ pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> 
         // Both are the same limit: whichever was noticed first.
         Err(_) | Ok(Err(Error::TimedOut { .. })) => {
             let what = limit.error(SILENT).to_string();
-            report.add(Finding::broken("handshake", what, too_slow(known)));
+            report.add(Finding::broken("handshake", what, too_slow(about)));
             return Ok(());
         }
         Ok(Err(error)) => {
-            report.add(Finding::broken("handshake", error.to_string(), mend(&error, known)));
+            report.add(Finding::broken("handshake", error.to_string(), mend(&error, about)));
             return Ok(());
         }
     };
     report.handshake = Some(took);
     report.add(Finding::well("handshake", format!("in {}", span(took))));
-    let (trip, finding) = round_trip(&session, limit, known).await;
+    let (trip, finding) = round_trip(&session, limit, about).await;
     report.round_trip = trip;
     report.add(finding);
     if let Some(reply) = session.handshake() {
@@ -88,7 +94,7 @@ pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> 
             report.add(Finding::warning("login", format!("they contradict: {kind}"), how));
         }
     }
-    report.add(end(session, limit, known).await);
+    report.add(end(session, limit, about).await);
     Ok(())
 }
 
@@ -112,11 +118,7 @@ fn of_version(version: Option<CliVersion>) -> Finding {
     }
 }
 
-async fn round_trip(
-    session: &Session,
-    limit: Limit,
-    version: Option<CliVersion>,
-) -> (Option<Duration>, Finding) {
+async fn round_trip(session: &Session, limit: Limit, about: About) -> (Option<Duration>, Finding) {
     const NAME: &str = "round trip";
     let control = session.control().within(limit.left().map_or(ANSWER, |left| left.min(ANSWER)));
     let mut best: Option<Duration> = None;
@@ -133,7 +135,7 @@ async fn round_trip(
                 return (None, Finding::warning(NAME, error.to_string(), how));
             }
             Err(error) => {
-                return (None, Finding::broken(NAME, error.to_string(), mend(&error, version)));
+                return (None, Finding::broken(NAME, error.to_string(), mend(&error, about)));
             }
         }
     }
@@ -169,7 +171,7 @@ fn account(reply: &InitializeReply) -> Finding {
     Finding::well(NAME, parts.collect::<Vec<_>>().join(", "))
 }
 
-async fn end(session: Session, limit: Limit, version: Option<CliVersion>) -> Finding {
+async fn end(session: Session, limit: Limit, about: About) -> Finding {
     const NAME: &str = "end";
     let began = Instant::now();
     let closed = match limit
@@ -177,7 +179,7 @@ async fn end(session: Session, limit: Limit, version: Option<CliVersion>) -> Fin
         .await
     {
         Ok(closed) => closed,
-        Err(error) => return Finding::broken(NAME, error.to_string(), too_slow(version)),
+        Err(error) => return Finding::broken(NAME, error.to_string(), too_slow(about)),
     };
     match closed {
         Ok(report) if report.code == Some(0) => {
@@ -192,28 +194,46 @@ async fn end(session: Session, limit: Limit, version: Option<CliVersion>) -> Fin
             };
             Finding::warning(NAME, what, how)
         }
-        Err(error) => Finding::broken(NAME, error.to_string(), mend(&error, version)),
+        Err(error) => Finding::broken(NAME, error.to_string(), mend(&error, about)),
     }
+}
+
+/// What is known of an agent that fails.
+#[derive(Clone, Copy, Debug)]
+struct About {
+    /// It is a version that is tested.
+    is_tested: bool,
+    /// `--agent` named it: it need not be Claude Code.
+    is_named: bool,
 }
 
 /// What to do about an agent that took too long.
-fn too_slow(version: Option<CliVersion>) -> &'static str {
-    if version.as_ref().is_some_and(find::is_tested) {
-        "If the machine is slow, raise --timeout."
-    } else {
-        "Is it Claude Code 1.0.128 or newer? If the machine is slow, raise --timeout."
+const fn too_slow(about: About) -> &'static str {
+    match about {
+        About { is_tested: true, .. } => "If the machine is slow, raise --timeout.",
+        About { is_named: true, .. } => {
+            "Does it speak stream-json? If the machine is slow, raise --timeout."
+        }
+        _ => "Is it Claude Code 1.0.128 or newer? If the machine is slow, raise --timeout.",
     }
 }
 
-/// What to do about an error of the agent. Nobody is told to update what is as new as it should be.
-fn mend(error: &Error, version: Option<CliVersion>) -> &'static str {
-    let is_tested = version.as_ref().is_some_and(find::is_tested);
-    match error {
-        Error::TimedOut { .. } => too_slow(version),
-        Error::Spawn(_) => "Install it again: `npm install -g @anthropic-ai/claude-code`.",
-        Error::Gone(gone) if !gone.stderr.trim().is_empty() => "Its stderr says why.",
-        Error::Gone(_) => "It wrote nothing to stderr: install it again.",
-        _ if is_tested => "Report it: this version is tested, and should do this.",
+/// What to do about an error of the agent. Nobody is told to update what is new enough, or to install
+/// Claude Code in place of another agent.
+fn mend(error: &Error, about: About) -> &'static str {
+    match (error, about) {
+        (Error::TimedOut { .. }, about) => too_slow(about),
+        (Error::Gone(gone), _) if !gone.stderr.trim().is_empty() => "Its stderr says why.",
+        (Error::Gone(_), About { is_named: true, .. }) => {
+            "It wrote nothing to stderr. Does it speak stream-json?"
+        }
+        (Error::Gone(_), _) => "It wrote nothing to stderr: install it again.",
+        (Error::Spawn(_), About { is_named: true, .. }) => "Is it a program that can be run?",
+        (Error::Spawn(_), _) => "Install it again: `npm install -g @anthropic-ai/claude-code`.",
+        (_, About { is_tested: true, .. }) => {
+            "Report it: this version is tested, and should not do this."
+        }
+        (_, About { is_named: true, .. }) => "Does it speak stream-json as Claude Code does?",
         _ => "Update Claude Code: `claude update`.",
     }
 }

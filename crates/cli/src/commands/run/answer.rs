@@ -146,11 +146,12 @@ impl Answer {
             return Ok(());
         }
         // A terminal may be slow, and what a person has interrupted must end soon.
-        let mut rest = block(text);
-        while !rest.is_empty() && self.interrupts.count() == 0 {
-            let some = rest.take_first(AT_ONCE);
-            self.inside_a_line = !some.as_str().ends_with('\n');
-            self.bytes(some.as_str().as_bytes()).await?;
+        for piece in block(text).pieces(AT_ONCE) {
+            if self.interrupts.count() > 0 {
+                break;
+            }
+            self.inside_a_line = !piece.as_str().ends_with('\n');
+            self.bytes(piece.as_str().as_bytes()).await?;
             self.out.flush().await?;
         }
         Ok(())

@@ -1,0 +1,112 @@
+//! What is on the screen: what the agent says, and a spinner while it works.
+
+use std::time::Duration;
+
+use duologue::Event;
+
+use super::{Mode, Talk};
+use crate::commands::chat::render::Piece;
+use crate::commands::chat::terminal::Bottom;
+use crate::print;
+use crate::visible::{Shown, line, ours, shown};
+use crate::words;
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// How many bytes are printed before keys are looked at again.
+const AT_ONCE: usize = 2048;
+
+impl Talk {
+    pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
+        if self.turn.is_none() && matches!(event, Event::TurnStarted(_)) {
+            self.terminal.line(&ours("· the agent goes on by itself").dimmed())?;
+        }
+        // Above the prompt only whole texts can be shown.
+        self.renderer.streaming = self.mode != Mode::Line;
+        self.renderer.columns = size().1;
+        let pieces = self.renderer.event(event);
+        // After Ctrl-C, only the end of the turn is of interest.
+        if !self.is_muted || matches!(event, Event::TurnFinished(_)) {
+            pieces.iter().for_each(|piece| self.will_print(piece));
+        }
+        if self.mode == Mode::Line {
+            while !self.outbox.is_empty() {
+                self.print()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints a little of what waits. Keys are looked at in between.
+    pub(super) fn print(&mut self) -> anyhow::Result<()> {
+        let Some((begins_line, text)) = self.outbox.pop_front() else { return Ok(()) };
+        if begins_line {
+            self.terminal.end_line()?;
+        }
+        self.terminal.text(&text)?;
+        Ok(())
+    }
+
+    fn will_print(&mut self, piece: &Piece) {
+        let (mut begins_line, text) = match piece {
+            Piece::Text(text) => (false, text.clone()),
+            Piece::Line(line) => (true, shown!("{}\n", line)),
+        };
+        for part in text.pieces(AT_ONCE) {
+            self.outbox.push_back((std::mem::take(&mut begins_line), part));
+        }
+    }
+
+    pub(super) fn tick(&mut self) -> anyhow::Result<()> {
+        self.resize()?;
+        if self.mode == Mode::Line {
+            self.terminal.release()?;
+        } else if self.dialog.is_none() && self.turn.is_some() {
+            self.frame = (self.frame + 1) % FRAMES.len();
+            let lines = self.status();
+            self.terminal.set_bottom(Bottom::Status, lines)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn resize(&mut self) -> anyhow::Result<()> {
+        let (rows, columns) = size();
+        if self.terminal.size() != (rows, columns) {
+            let menu = self.dialog.as_mut().map(|open| open.dialog.lines(rows, columns));
+            self.terminal.resize(rows, columns, menu)?;
+        }
+        Ok(())
+    }
+
+    /// The spinner, and what was typed ahead.
+    fn status(&self) -> Vec<Shown> {
+        let frame = ours(FRAMES.get(self.frame).copied().unwrap_or_default());
+        let mut text = words::span(millis(self.began.elapsed()));
+        let tokens = self.renderer.tokens();
+        if tokens > 0 {
+            text.push(&shown!(" · ~{} tokens", words::count(tokens)));
+        }
+        if !self.renderer.doing.is_empty() {
+            text.push(&shown!(" · {}", self.renderer.doing));
+        }
+        let room = size().1.saturating_sub(5);
+        let mut lines = vec![shown!("{} {}", frame.cyan(), text.dimmed())];
+        let ahead = self.ahead.iter().map(|text| shown!("› {}", line(text).tail(room)).dimmed());
+        lines.extend(ahead);
+        if !self.typed.is_empty() {
+            let typed = line(&self.typed).tail(room);
+            lines.push(shown!("{} {}▏", ours("›").dimmed(), typed));
+        }
+        lines
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The rows and columns of the terminal.
+pub(in crate::commands::chat) fn size() -> (usize, usize) {
+    let (rows, columns) = print::out_size().unwrap_or((24, 80));
+    (usize::from(rows), usize::from(columns).max(2))
+}
