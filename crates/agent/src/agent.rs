@@ -49,6 +49,13 @@ pub trait Agent: Send {
         let _ = session;
     }
 
+    /// Resumes an earlier conversation: `--resume`. Returns whether the agent knows it; if not,
+    /// [`serve_stdio`](crate::serve_stdio) refuses to start. Agents that keep no conversations know none.
+    fn resume(&mut self, session_id: &str) -> bool {
+        let _ = session_id;
+        false
+    }
+
     /// Who answers the host's requests before the default answers do. It is a value of its own, since
     /// requests come in the middle of turns.
     fn requests(&self) -> Option<RequestHandler> {

@@ -49,6 +49,7 @@ mod requests;
 mod serve;
 mod session;
 mod spent;
+mod stdio;
 mod subagent;
 mod turn;
 mod voice;
@@ -57,8 +58,9 @@ pub use agent::{Agent, Answer, ApiFailure, RequestHandler, TurnError, TurnResult
 pub use fault::{Fault, UnknownFault};
 pub use hooks::HookRun;
 pub use options::{Dialect, Info, Options, VERSION};
-pub use serve::{Exit, in_process, serve, serve_stdio};
+pub use serve::{Exit, in_process, serve};
 pub use session::{AskError, Kept, Session};
+pub use stdio::{serve_args, serve_stdio};
 pub use subagent::{Subagent, Task};
 pub use turn::Turn;
 pub use voice::{PlanVerdict, ToolCall, ToolOutput, ToolUse, Voice};

@@ -22,9 +22,11 @@
 
 mod commands;
 mod files;
-mod pieces;
+mod programs;
+mod reach;
 mod readonly;
 mod rule;
+mod runs;
 mod shell;
 mod store;
 mod update;
@@ -41,6 +43,7 @@ use crate::tools;
 use rule::Places;
 use verdict::{NO_WAY_AROUND, allow_rule, deny};
 
+pub use files::HiddenFiles;
 pub use rule::{Rule, RuleSource};
 pub use verdict::{Ask, Denial, Reason, Verdict};
 
@@ -324,16 +327,17 @@ impl Permissions {
 pub fn is_read_only_command(command: &str) -> bool {
     let harmless = |part: &shell::Part| {
         let silent = part.redirects.iter().all(|to| !to.writes || to.target.value == "/dev/null");
-        !part.assigns && silent && readonly::reads(&part.words).is_some()
+        !part.assigns() && silent && readonly::reads(&part.words).is_some()
     };
-    shell::parse(command).is_ok_and(|parts| parts.iter().all(harmless))
+    shell::read(command).parse(command).is_ok_and(|parts| parts.iter().all(harmless))
 }
 
 /// The commands of a command line, by name, if it is certain which they are and none of them is
 /// redirected.
 pub(crate) fn command_names(command: &str) -> Option<Vec<String>> {
-    let parts = shell::parse(command).ok()?;
-    let plain = parts.iter().all(|part| part.redirects.is_empty());
+    let script = shell::read(command);
+    let parts = script.parse(command).ok()?;
+    let plain = parts.iter().all(|part| part.redirects.is_empty() && !part.assigns());
     plain.then(|| parts.iter().map(|part| part.name().to_owned()).collect())
 }
 

@@ -97,28 +97,6 @@ pub fn in_process<A: Agent + 'static>(
     tokio::io::split(theirs)
 }
 
-/// Serves an agent on stdin and stdout, with the options that the host gave on the command line. `-v`
-/// tells the version and does nothing else.
-///
-/// SIGINT ends the turn and then the process, as it does with the real CLI; a lenient agent only ends
-/// the turn.
-pub async fn serve_stdio<A: Agent>(mut agent: A) -> std::process::ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let options = Options::from_args(args.iter().cloned());
-    if args.iter().any(|arg| matches!(arg.as_str(), "-v" | "--version")) {
-        let version = format!("{} (Claude Code)\n", options.info.version);
-        let _ = std::io::Write::write_all(&mut std::io::stdout(), version.as_bytes());
-        return std::process::ExitCode::SUCCESS;
-    }
-    let exit = serve_process(&mut agent, stdin(), To::stdout(), options).await;
-    if let Some(message) = exit.message {
-        let message = duologue_protocol::visible::block(&message);
-        let _ =
-            std::io::Write::write_all(&mut std::io::stderr(), format!("{message}\n").as_bytes());
-    }
-    std::process::ExitCode::from(exit.code)
-}
-
 /// Serves an agent as a process does: signals count. SIGTERM ends it at once, with all that it runs.
 pub(crate) async fn serve_process<A, R, W>(
     agent: &mut A,

@@ -106,7 +106,9 @@ impl Sessions {
     /// If there is one of that id already, if the id is no UUID, or if the file cannot be made.
     pub fn create(&self, id: &str) -> io::Result<SessionWriter> {
         let path = self.valid_path(id)?;
-        fs::create_dir_all(&self.folder)?;
+        let mut folders = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(folders.recursive(true), 0o700);
+        folders.create(&self.folder)?;
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         private(&mut options);

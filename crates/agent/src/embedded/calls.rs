@@ -221,6 +221,7 @@ impl Thinker {
                 }
                 let context =
                     self.context.with_cancel(Cancel::new()).with_tool_use_id(call.id.as_str());
+                context.set_hidden_files(self.shared.permissions().hidden_files());
                 let running = self.shared.toolbox();
                 let running = running.run(name, input.clone(), &context);
                 if name == "Bash" {

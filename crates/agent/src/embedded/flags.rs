@@ -113,10 +113,10 @@ const ALIASES: &[(&str, &str)] = &[
 
 /// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Flags {
+pub(crate) struct Flags {
     given: Vec<(&'static str, Option<String>)>,
     /// What is no flag: the prompt.
-    pub(super) rest: Vec<String>,
+    pub(crate) rest: Vec<String>,
 }
 
 impl Flags {
@@ -124,7 +124,7 @@ impl Flags {
     ///
     /// # Errors
     /// What the CLI says of one that it does not understand.
-    pub(super) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         Self::read(args, false)
     }
 
@@ -195,12 +195,12 @@ impl Flags {
     }
 
     /// Whether a flag is there.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.given.iter().any(|(given, _)| *given == name)
     }
 
     /// The value of a flag; the last counts.
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let given = self.given.iter().rev().find(|(given, _)| *given == name)?;
         given.1.as_deref()
     }

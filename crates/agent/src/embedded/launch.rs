@@ -1,8 +1,8 @@
 //! [`run`]: the embedded agent as a process, from its command line to its exit code.
 
-mod input;
-mod parse;
-mod print;
+pub(crate) mod input;
+pub(crate) mod parse;
+pub(crate) mod print;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
@@ -37,10 +37,10 @@ Its own flags:
 
 /// Why an agent does not start: what is said on stderr, and what else on stdout.
 #[derive(Debug, PartialEq, Eq)]
-struct Refused {
-    message: String,
+pub(crate) struct Refused {
+    pub(crate) message: String,
     /// A result in place of a conversation.
-    result: Option<String>,
+    pub(crate) result: Option<String>,
 }
 
 impl<T: Into<String>> From<T> for Refused {
@@ -51,7 +51,7 @@ impl<T: Into<String>> From<T> for Refused {
 
 /// Runs the embedded agent with this command line, on stdin and stdout.
 ///
-/// It behaves as `claude` does: `-v` tells the version, an unknown flag is an error, and so is a session id that is in
+/// It behaves as `claude` does: an unknown flag is an error, and so is a session id that is in
 /// use. What comes back is the exit code.
 pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
     match start(args).await {
@@ -76,7 +76,7 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     let flags = Flags::parse(args)?;
     let well = Exit { code: 0, message: None };
     if flags.has("--version") {
-        say(&format!("{VERSION} (Claude Code)\n"))?;
+        say(&format!("{VERSION} (embedded agent of duologue {})\n", env!("CARGO_PKG_VERSION")))?;
         return Ok(well);
     }
     if flags.has("--help") {
@@ -211,8 +211,8 @@ fn unknown(sessions: &Sessions, id: &str) -> Refused {
     refused(message, &session)
 }
 
-/// Why a conversation is not gone on with, said on stderr and as a result.
-fn refused(message: String, session: &str) -> Refused {
+/// Why a conversation cannot be resumed, said on stderr and as a result.
+pub(crate) fn refused(message: String, session: &str) -> Refused {
     let result = serde_json::json!({
         "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
         "is_error": true, "num_turns": 0, "stop_reason": null,
@@ -225,7 +225,7 @@ fn refused(message: String, session: &str) -> Refused {
 }
 
 /// Whoever has read enough need not be told that there is more.
-fn say(text: &str) -> Result<(), Refused> {
+pub(crate) fn say(text: &str) -> Result<(), Refused> {
     let mut out = std::io::stdout();
     // Programs get what was said; on a terminal it must not be obeyed.
     let shown = if out.is_terminal() { visible::block(text) } else { text.into() };
@@ -238,7 +238,7 @@ fn say(text: &str) -> Result<(), Refused> {
     }
 }
 
-fn complain(message: &str) {
+pub(crate) fn complain(message: &str) {
     // It may quote a scenario or the command line.
     let message = visible::block(message);
     let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());

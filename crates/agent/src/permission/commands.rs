@@ -6,9 +6,10 @@ use duologue_protocol::permission::{
     PermissionBehavior, PermissionDestination, PermissionMode, PermissionUpdate,
 };
 
-use super::pieces::pieces;
+use super::reach::Reach;
 use super::readonly::reads;
-use super::shell::{Joint, Part, Unclear, Word, parse};
+use super::runs::Runs;
+use super::shell::{self, Joint, Part, Unclear, Word};
 use super::verdict::{accept_edits, allow_folder, allow_rule, deny};
 use super::{Ask, Permissions, Reason, Verdict};
 
@@ -32,26 +33,46 @@ enum Obstacle {
 
 impl Permissions {
     pub(super) fn judge_command(&self, command: &str, cwd: &Path) -> Verdict {
-        let pieces = pieces(command);
+        let script = shell::read(command);
+        let runs = Runs::of(command, &script);
         let about = |behavior: PermissionBehavior| {
             self.rules_of(behavior, "Bash")
-                .any(|rule| pieces.iter().any(|piece| rule.matches_command(piece, false)))
+                .any(|rule| runs.lines.iter().any(|line| rule.matches_command(line, false)))
+        };
+        let maybe_about = |behavior: PermissionBehavior| {
+            self.rules_of(behavior, "Bash").find(|rule| {
+                runs.hidden
+                    || runs.lines.iter().any(|line| rule.may_match(line))
+                    || runs.texts.iter().any(|text| rule.mentioned(text))
+            })
         };
         if about(PermissionBehavior::Deny) {
             let message = format!("Permission to use Bash with command {command} has been denied.");
             return deny(message, Reason::Rule);
         }
-        let parsed = parse(command);
-        let obstacles = parsed.as_ref().map(|parts| self.obstacles(parts, cwd));
+        let parsed = script.parse(command);
+        let obstacles = parsed.map(|parts| self.obstacles(parts, cwd));
+        let denied = |path: &Path| {
+            deny(format!("Permission to use {} has been denied.", path.display()), Reason::Rule)
+        };
         if let Ok(obstacles) = &obstacles
             && let Some((_, Obstacle::Denied(path))) = obstacles.first()
         {
-            let message = format!("Permission to use {} has been denied.", path.display());
-            return deny(message, Reason::Rule);
+            return denied(path);
         }
-        let must_ask = about(PermissionBehavior::Ask);
+        match self.reach(&runs, cwd) {
+            Reach::Denied(path) => return denied(&path),
+            Reach::Unsure(what) => return ask_unsure(&format!("it may use {what}")),
+            Reach::Free => {}
+        }
+        // No mode and no allow rule makes up for a deny rule that cannot be checked.
+        if let Some(rule) = maybe_about(PermissionBehavior::Deny) {
+            return ask_unsure(&format!("it may run what {} denies", rule.spelled()));
+        }
+        let must_ask =
+            about(PermissionBehavior::Ask) || maybe_about(PermissionBehavior::Ask).is_some();
         if self.mode() != PermissionMode::BypassPermissions
-            && let Ok(parts) = &parsed
+            && let Ok(parts) = parsed
             && let Some(folder) = self.swept_away(parts, cwd)
         {
             return ask_dangerous(&folder);
@@ -65,9 +86,9 @@ impl Permissions {
         if !must_ask && allowed_whole {
             return Verdict::Allow(Reason::Rule);
         }
-        let (parts, obstacles) = match (&parsed, obstacles) {
+        let (parts, obstacles) = match (parsed, obstacles) {
             (Ok(parts), Ok(obstacles)) => (parts, obstacles),
-            (Err(unclear), _) | (_, Err(unclear)) => return ask_unclear(command, *unclear),
+            (Err(unclear), _) | (_, Err(unclear)) => return ask_unclear(command, unclear),
         };
         if obstacles.is_empty() && !must_ask {
             return Verdict::Allow(Reason::SubcommandResults);
@@ -112,7 +133,7 @@ impl Permissions {
     fn entered(&self, parts: &[Part], index: usize, cwd: &Path) -> Option<PathBuf> {
         let part = &parts[index];
         let [name, folder] = part.words.as_slice() else { return None };
-        let plain = !folder.globs && !folder.value.starts_with('-') && !part.assigns;
+        let plain = !folder.globs && !folder.value.starts_with('-') && !part.assigns();
         // A repository that somebody prepared can make git run anything.
         let git = parts.iter().any(|part| part.name() == "git");
         let joined = part.then.is_none_or(|joint| joint == Joint::And);
@@ -142,7 +163,7 @@ impl Permissions {
             self.rules_of(PermissionBehavior::Allow, "Bash")
                 .any(|rule| rule.matches_command(&text, false))
         };
-        if part.assigns {
+        if part.assigns() {
             // The variable may change what the command does.
             return (!allowed()).then_some(Obstacle::NotAllowed);
         }
@@ -305,6 +326,17 @@ fn worst(obstacles: impl Iterator<Item = Obstacle>) -> Option<Obstacle> {
         (_, Obstacle::Denied(_)) => next,
         _ => first,
     })
+}
+
+/// Asks because a deny rule may be about this command.
+fn ask_unsure(why: &str) -> Verdict {
+    Verdict::Ask(Box::new(Ask {
+        message: "This command requires approval".to_owned(),
+        decision_reason: Some(format!("This command cannot be checked in full: {why}")),
+        decision_reason_type: Some(Reason::Other),
+        suggestions: Some(Vec::new()),
+        ..Ask::default()
+    }))
 }
 
 fn ask_unclear(command: &str, unclear: Unclear) -> Verdict {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use duologue_protocol::permission::{PermissionBehavior, PermissionDestination, PermissionMode};
 
+use super::rule::Paths;
 use super::verdict::{accept_edits, allow_folder, allow_rule, deny};
 use super::{Ask, Permissions, Reason, Verdict};
 use crate::path;
@@ -27,6 +28,35 @@ const DELICATE_FILES: [&str; 12] = [
     ".ripgreprc",
     ".envrc",
 ];
+
+/// The files that deny rules keep from being read. `Grep` and `Glob` do not find them.
+///
+/// ```
+/// use duologue_agent::permission::{Permissions, RuleSource};
+/// use duologue_protocol::permission::PermissionBehavior;
+///
+/// let folder = tempfile::tempdir()?;
+/// let root = folder.path().canonicalize()?;
+/// let mut permissions = Permissions::new(&root);
+/// permissions.add_rules("Read(*.pem)", PermissionBehavior::Deny, RuleSource::CliArg);
+/// let hidden = permissions.hidden_files();
+/// assert!(hidden.contains(&root.join("server.pem")));
+/// assert!(!hidden.contains(&root.join("server.rs")));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct HiddenFiles {
+    rules: Vec<Paths>,
+}
+
+impl HiddenFiles {
+    /// Whether a file is hidden, by its name or by where that leads.
+    pub fn contains(&self, file: &Path) -> bool {
+        let covered = |path: &Path| self.rules.iter().any(|rule| rule.contains(path, false));
+        !self.rules.is_empty()
+            && (covered(file) || path::real(file).is_some_and(|real| covered(&real)))
+    }
+}
 
 /// A path to be judged: as it was meant, and where it leads.
 #[derive(Clone, Debug)]
@@ -92,6 +122,12 @@ impl Permissions {
             || self.rule_says(PermissionBehavior::Allow, &["Read", "Edit", "Write"], judged)
     }
 
+    /// The files that deny rules keep from being read.
+    pub fn hidden_files(&self) -> HiddenFiles {
+        let rules = self.rules_of(PermissionBehavior::Deny, "Read");
+        HiddenFiles { rules: rules.filter_map(|rule| rule.paths(self.places())).collect() }
+    }
+
     pub(super) fn forbids_reading(&self, judged: &Judged) -> bool {
         self.rule_says(PermissionBehavior::Deny, &["Read"], judged)
     }
@@ -116,6 +152,11 @@ impl Permissions {
     pub(super) fn judge_reading(&self, tool: &str, path: &str, cwd: &Path) -> Verdict {
         let judged = self.resolve(path, cwd);
         if self.forbids_reading(&judged) {
+            if tool != "Read" {
+                let message =
+                    format!("Permission to read {} has been denied.", judged.shown.display());
+                return deny(message, Reason::Rule);
+            }
             return denied_path();
         }
         let must_ask = self.rule_says(PermissionBehavior::Ask, &["Read"], &judged);

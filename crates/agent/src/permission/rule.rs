@@ -3,7 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use duologue_protocol::permission::{PermissionBehavior, PermissionRule};
-use ignore::gitignore::GitignoreBuilder;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::shell::is_wild;
+
+/// How much work it may be to compare a rule with a command that is only known in part.
+const MAX_COMPARED: usize = 4_000_000;
 
 /// Where a rule comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,21 +149,129 @@ impl Rule {
                 || content.strip_suffix(" *").is_some_and(|bare| wildcard(bare, command)))
     }
 
+    /// Whether it could be about this command, in which some text is only known at run time.
+    pub(super) fn may_match(&self, command: &str) -> bool {
+        let Some(content) = &self.content else { return true };
+        if !command.contains(is_wild) {
+            return false;
+        }
+        let command: Vec<Option<char>> =
+            command.trim().chars().map(|c| (!is_wild(c)).then_some(c)).collect();
+        self.patterns(content).iter().any(|pattern| may_meet(pattern, &command))
+    }
+
+    /// The forms of its content; `None` stands for any text.
+    fn patterns(&self, content: &str) -> Vec<Vec<Option<char>>> {
+        let mut pattern: Vec<Option<char>> = Vec::new();
+        let (content, open) = match content.strip_suffix(":*") {
+            Some(prefix) => (prefix, true),
+            None => (content.trim(), false),
+        };
+        let mut characters = content.chars().peekable();
+        while let Some(character) = characters.next() {
+            match (character, characters.peek()) {
+                ('\\', Some('*')) => {
+                    characters.next();
+                    pattern.push(Some('*'));
+                }
+                ('*', _) if !open => pattern.push(None),
+                _ => pattern.push(Some(character)),
+            }
+        }
+        let mut patterns = vec![pattern.clone()];
+        if open {
+            pattern.extend([Some(' '), None]);
+            patterns.push(pattern);
+        } else if let Some(bare) = pattern.strip_suffix(&[Some(' '), None]) {
+            patterns.push(bare.to_vec());
+        }
+        patterns
+    }
+
+    /// Whether a text names the command that it is about.
+    pub(super) fn mentioned(&self, text: &str) -> bool {
+        let Some(content) = &self.content else { return false };
+        let content = content.strip_suffix(":*").unwrap_or(content);
+        // As `printf` writes them.
+        let text = text.replace("\\n", " ").replace("\\t", " ");
+        let within = |c: char| c.is_alphanumeric() || "-_./+".contains(c);
+        let has = |word: &str| {
+            if word.contains('*') {
+                let long = |part: &&str| part.len() > 1;
+                return word.split('*').filter(long).all(|part| text.contains(part));
+            }
+            text.split(|c: char| !within(c))
+                .any(|token| token == word || token.rsplit('/').next() == Some(word))
+        };
+        let mut words = content.split_whitespace().filter(|word| *word != "*").peekable();
+        words.peek().is_some() && words.all(has)
+    }
+
     /// Whether it is about this path.
     pub(super) fn matches_path(&self, path: &Path, places: &Places) -> bool {
-        let Some(content) = &self.content else { return true };
-        let Some((root, pattern)) = places.root(content, self.source) else { return false };
-        let Ok(below) = path.strip_prefix(&root) else { return false };
+        self.content.is_none()
+            || self.paths(places).is_some_and(|paths| paths.contains(path, path.is_dir()))
+    }
+
+    /// The paths that it is about, if it names any.
+    pub(super) fn paths(&self, places: &Places) -> Option<Paths> {
+        let (root, pattern) = places.root(self.content.as_ref()?, self.source)?;
+        let matcher = |pattern: &str| {
+            let mut builder = GitignoreBuilder::new(&root);
+            builder.add_line(None, pattern).ok()?;
+            builder.build().ok()
+        };
+        let all = matcher(&pattern)?;
+        // `secret/**` denies the folder itself, too.
+        let folder =
+            pattern.strip_suffix("/**").filter(|_| self.behavior == PermissionBehavior::Deny);
+        let folder = folder.and_then(matcher);
+        Some(Paths { root, all, folder })
+    }
+}
+
+/// The paths that a rule is about.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    root: PathBuf,
+    all: Gitignore,
+    folder: Option<Gitignore>,
+}
+
+impl Paths {
+    pub(super) fn contains(&self, path: &Path, is_dir: bool) -> bool {
+        let Ok(below) = path.strip_prefix(&self.root) else { return false };
         if below.as_os_str().is_empty() {
             return false;
         }
-        let mut builder = GitignoreBuilder::new(&root);
-        if builder.add_line(None, &pattern).is_err() {
-            return false;
-        }
-        let Ok(matcher) = builder.build() else { return false };
-        matcher.matched_path_or_any_parents(below, path.is_dir()).is_ignore()
+        self.all.matched_path_or_any_parents(below, is_dir).is_ignore()
+            || self.folder.as_ref().is_some_and(|folder| folder.matched(below, is_dir).is_ignore())
     }
+}
+
+/// Whether two patterns have a text in common. `None` stands for any text.
+fn may_meet(one: &[Option<char>], other: &[Option<char>]) -> bool {
+    if one.len().saturating_mul(other.len()) > MAX_COMPARED {
+        return true;
+    }
+    // Which beginnings of `other` can be met by the beginning of `one` so far.
+    let mut row = vec![true];
+    for character in other {
+        let before = row.last() == Some(&true);
+        row.push(before && character.is_none());
+    }
+    for mine in one {
+        let mut next = vec![row[0] && mine.is_none()];
+        for (at, theirs) in other.iter().enumerate() {
+            let met = match (mine, theirs) {
+                (None, _) | (_, None) => row[at] || row[at + 1] || next[at],
+                (mine, theirs) => row[at] && mine == theirs,
+            };
+            next.push(met);
+        }
+        row = next;
+    }
+    row.last() == Some(&true)
 }
 
 /// What the patterns of rules begin at.

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::files::FileStates;
 use super::{Cancel, Tasks};
 use crate::path;
+use crate::permission::HiddenFiles;
 
 /// Where tools work, and what they remember between calls. Clones share it.
 ///
@@ -39,6 +40,7 @@ struct Session {
     home: Option<PathBuf>,
     directories: Mutex<Vec<PathBuf>>,
     environment: Mutex<Vec<(String, String)>>,
+    hidden: Mutex<HiddenFiles>,
     results: Mutex<Folder>,
     tasks: Tasks,
 }
@@ -78,7 +80,11 @@ impl Temporary {
             (&self.folder, self.path.parent(), self.path.file_name())
         {
             // All of its name is random already.
-            let folder = tempfile::Builder::new().prefix(name).rand_bytes(0).tempdir_in(parent)?;
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(name).rand_bytes(0);
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+            let folder = builder.tempdir_in(parent)?;
             self.folder = Some(folder);
         }
         Ok(())
@@ -98,6 +104,7 @@ impl ToolContext {
                 home: path::home(),
                 directories: Mutex::default(),
                 environment: Mutex::default(),
+                hidden: Mutex::default(),
                 results: Mutex::new(Folder::Temporary(Temporary::new())),
                 tasks: Tasks::default(),
             }),
@@ -167,6 +174,15 @@ impl ToolContext {
             environment.retain(|(other, _)| *other != name);
             environment.push((name, value));
         }
+    }
+
+    /// Hides these files from `Grep` and `Glob` from now on.
+    pub fn set_hidden_files(&self, hidden: HiddenFiles) {
+        *lock(&self.session.hidden) = hidden;
+    }
+
+    pub(super) fn hidden_files(&self) -> HiddenFiles {
+        lock(&self.session.hidden).clone()
     }
 
     /// The plan of plan mode lies there.
@@ -239,9 +255,27 @@ impl ToolContext {
             temporary.make()?;
         }
         drop(folder);
-        std::fs::create_dir_all(&path)?;
+        create_private_folder(&path)?;
         Ok(path)
     }
+}
+
+/// Makes a folder, and those above it, for its owner alone.
+fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// How a file for its owner alone is opened. What stands there is replaced.
+pub(super) fn private_file() -> std::fs::OpenOptions {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 impl Agent {

@@ -70,14 +70,17 @@ impl Tool for GlobTool {
             }
             let began = Instant::now();
             let cancel = context.cancel().clone();
+            let hidden = context.hidden_files();
             let found = tokio::task::spawn_blocking(move || {
                 let mut found = find(&root.real, &pattern, &cancel)?;
+                found.retain(|path| !hidden.contains(path));
                 // Told by the name that was asked for, not by where it leads.
                 for path in &mut found {
                     if let Ok(below) = path.strip_prefix(&root.real) {
                         *path = root.shown.join(below);
                     }
                 }
+                found.retain(|path| !hidden.contains(path));
                 Ok(found)
             });
             match found.await.map_err(io::Error::other).flatten() {

@@ -17,6 +17,7 @@ use super::glob::modified;
 use super::grep_sink::{Content, Count};
 use super::persist::bounded;
 use super::{Cancel, Tool, ToolContext, ToolFuture, ToolOutput};
+use crate::permission::HiddenFiles;
 
 /// How many lines or files are shown unless the model says otherwise.
 const DEFAULT_LIMIT: usize = 250;
@@ -90,8 +91,9 @@ impl Tool for GrepTool {
             };
             let cwd = context.cwd();
             let cancel = context.cancel().clone();
-            let searched =
-                tokio::task::spawn_blocking(move || Search { input, root, cwd, cancel }.run());
+            let hidden = context.hidden_files();
+            let search = Search { input, root, cwd, cancel, hidden };
+            let searched = tokio::task::spawn_blocking(move || search.run());
             match searched.await.map_err(io::Error::other).flatten() {
                 Ok(_) if context.cancel().is_cancelled() => ToolOutput::stopped(),
                 Ok((content, result)) => ToolOutput::text(bounded(content, context), result),
@@ -106,6 +108,7 @@ struct Search {
     root: Resolved,
     cwd: PathBuf,
     cancel: Cancel,
+    hidden: HiddenFiles,
 }
 
 impl Search {
@@ -272,18 +275,25 @@ impl Search {
         let files = walk.filter_map(|entry| {
             let entry = entry.ok()?;
             // Links are not followed, and devices not read.
-            entry.file_type().is_some_and(|kind| kind.is_file()).then(|| entry.into_path())
+            let path =
+                entry.file_type().is_some_and(|kind| kind.is_file()).then(|| entry.into_path())?;
+            let denied = self.hidden.contains(&path) || self.hidden.contains(&self.shown(&path));
+            (!denied).then_some(path)
         });
         Ok(files.take_while(|_| !self.cancel.is_cancelled()))
     }
 
-    /// A path as it is shown: from the working directory, if it lies there.
-    fn name(&self, path: &Path) -> String {
-        let below = path.strip_prefix(&self.root.real);
-        let shown = match below {
+    /// A path by the name that was asked for, not by where it leads.
+    fn shown(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.root.real) {
             Ok(below) if !below.as_os_str().is_empty() => self.root.shown.join(below),
             _ => self.root.shown.clone(),
-        };
+        }
+    }
+
+    /// A path as it is shown: from the working directory, if it lies there.
+    fn name(&self, path: &Path) -> String {
+        let shown = self.shown(path);
         shown.strip_prefix(&self.cwd).unwrap_or(&shown).to_string_lossy().into_owned()
     }
 

@@ -1,8 +1,10 @@
 //! Outputs that are too large for the model: kept in a file, shown in part.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::ToolContext;
+use super::context::private_file;
 use super::files::size;
 
 /// The most characters of an output that a model is shown.
@@ -39,7 +41,7 @@ pub(super) fn bounded(text: String, context: &ToolContext) -> String {
 
 fn keep(text: &str, context: &ToolContext) -> std::io::Result<PathBuf> {
     let path = context.outputs()?.join(format!("{}.txt", name('b')));
-    std::fs::write(&path, text)?;
+    private_file().open(&path)?.write_all(text.as_bytes())?;
     Ok(path)
 }
 

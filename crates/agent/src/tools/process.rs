@@ -12,6 +12,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::context::private_file;
+
 /// How long a group may take to end after it was asked to.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -112,7 +114,7 @@ impl Capture {
 
     /// One that has its file from the start.
     pub(crate) async fn in_file(path: PathBuf) -> io::Result<Self> {
-        let file = File::create(&path).await?;
+        let file = File::from_std(private_file().open(&path)?);
         Ok(Self { file: Some(file), ..Self::new(Some(path)) })
     }
 
@@ -172,7 +174,7 @@ impl Capture {
 
     /// Begins the file with what is in memory.
     async fn open(&mut self, path: PathBuf) {
-        self.file = File::create(&path).await.ok();
+        self.file = private_file().open(&path).ok().map(File::from_std);
         match &mut self.file {
             Some(file) => drop(file.write_all(&self.head).await),
             None => self.path = None,

@@ -120,6 +120,30 @@ async fn large_output_is_kept_and_shown_in_part() {
 }
 
 #[tokio::test]
+async fn outputs_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    for given in [false, true] {
+        let (folder, context) = place();
+        let kept = folder.path().join("a/b");
+        let context = if given { context.keep_outputs_in(&kept) } else { context };
+        let long = json!({ "command": "seq 1 100000" });
+        let output = run(&context, "Bash", long).await;
+        let long = result(&output)["persistedOutputPath"].as_str().unwrap().to_owned();
+        let input = json!({ "command": "echo done", "run_in_background": true });
+        run(&context, "Bash", input).await;
+        let ended = context.tasks().next_ended().await;
+        for file in [std::path::Path::new(&long), &ended.output_file] {
+            assert_eq!(mode(file), 0o600, "{}", file.display());
+            assert_eq!(mode(file.parent().unwrap()), 0o700, "{}", file.display());
+        }
+        if given {
+            assert_eq!(mode(&folder.path().join("a")), 0o700);
+        }
+    }
+}
+
+#[tokio::test]
 async fn endless_output_is_bounded() {
     let (_folder, context) = place();
     let input = json!({ "command": "yes", "timeout": 300 });

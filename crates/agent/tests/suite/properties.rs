@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use duologue_agent::permission::{Permissions, Rule, RuleSource, Verdict, is_read_only_command};
+use duologue_agent::permission::{Permissions, Rule, RuleSource, is_read_only_command};
 use duologue_protocol::permission::PermissionBehavior;
 use proptest::prelude::*;
 use serde_json::json;
@@ -116,13 +116,14 @@ proptest! {
     #[test]
     fn what_is_forbidden_stays_forbidden(before in command(), joint in "[;|\n]|&&|\\|\\||\\$\\(|`") {
         // After an open quote or in a comment it would be no command.
-        let before = before.replace(['\'', '"', '\\', '#', '<', '>'], "");
+        let before = before.replace(['\'', '"', '\\', '#', '<', '>', '`'], "");
         let mut permissions = Permissions::new("/workspace");
         permissions.add_rules("Bash", PermissionBehavior::Allow, RuleSource::CliArg);
         permissions.add_rules("Bash(evil:*)", PermissionBehavior::Deny, RuleSource::CliArg);
         let command = format!("{before} {joint} evil now");
         let verdict = judge_command(&permissions, Path::new("/workspace"), &command);
-        prop_assert!(matches!(verdict, Verdict::Deny(_)), "{command}: {verdict:?}");
+        // A command that cannot be followed is asked about.
+        prop_assert!(!verdict.is_allowed(), "{command}: {verdict:?}");
     }
 }
 

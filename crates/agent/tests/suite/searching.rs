@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use duologue_agent::permission::{Permissions, RuleSource};
+use duologue_protocol::permission::PermissionBehavior;
 use serde_json::{Value, json};
 
 use super::support::{place, result, run};
@@ -86,4 +88,52 @@ async fn the_newest_file_comes_first() {
     }
     let output = run(&context, "Grep", json!({ "pattern": "needle" })).await;
     assert_eq!(result(&output)["filenames"], json!(["new", "middle", "old"]));
+}
+
+#[tokio::test]
+async fn files_that_must_not_be_read_are_not_found() {
+    let (folder, context) = place();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["secret", "open"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    for (file, text) in [("secret/key", "S1"), ("open/a", "S2"), ("open/b.pem", "S3")] {
+        std::fs::write(root.join(file), text).unwrap();
+    }
+    std::os::unix::fs::symlink("secret/key", root.join("innocent")).unwrap();
+    std::os::unix::fs::symlink("open", root.join("link")).unwrap();
+    let mut permissions = Permissions::new(&root);
+    let rules = "Read(./secret/**),Read(*.pem),Read(link/a)";
+    permissions.add_rules(rules, PermissionBehavior::Deny, RuleSource::CliArg);
+    let all = [
+        ("Grep", json!({ "pattern": "S" })),
+        ("Grep", json!({ "pattern": "S", "output_mode": "content" })),
+        ("Grep", json!({ "pattern": "S", "output_mode": "count" })),
+        ("Grep", json!({ "pattern": "S", "path": "secret" })),
+        ("Grep", json!({ "pattern": "S", "path": "secret/key" })),
+        ("Grep", json!({ "pattern": "S", "path": "open" })),
+        ("Grep", json!({ "pattern": "S", "path": "link" })),
+        ("Grep", json!({ "pattern": "S", "glob": "secret/**" })),
+        ("Grep", json!({ "pattern": "S", "glob": "*.pem" })),
+        ("Grep", json!({ "pattern": "(?s)S.*", "multiline": true, "output_mode": "content" })),
+        ("Glob", json!({ "pattern": "**/*" })),
+        ("Glob", json!({ "pattern": "secret/*" })),
+        ("Glob", json!({ "pattern": "*", "path": "secret" })),
+        ("Glob", json!({ "pattern": "*.pem" })),
+        ("Glob", json!({ "pattern": "**/key" })),
+    ];
+    for hides in [false, true] {
+        if hides {
+            context.set_hidden_files(permissions.hidden_files());
+        }
+        for (tool, input) in &all {
+            let output = run(&context, tool, input.clone()).await;
+            let shown = format!("{}{}", output.content.text(), result(&output));
+            let told = ["secret", "S1", "b.pem", "S3", "innocent", "link/a"];
+            let told: Vec<_> = told.iter().filter(|word| shown.contains(**word)).collect();
+            assert_eq!(told.is_empty(), hides, "{tool} {input}: {shown}");
+        }
+    }
+    let output = run(&context, "Grep", json!({ "pattern": "S" })).await;
+    assert_eq!(output.content.text(), "Found 1 file\nopen/a");
 }

@@ -18,12 +18,22 @@ const IN_HOME: &[&str] =
 /// Where installers put it for everybody.
 const FOR_ALL: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin"];
 
-/// Finds the CLI: the one that is named, or else the first on the `PATH` and in the usual places.
+/// Finds the CLI: the one that is named, or else the first of these:
 ///
-/// A name without a directory is looked up on the `PATH`.
+/// 1. `claude` in each directory of the `PATH`, in order;
+/// 2. the places where installers put it in the home directory: `.local/bin`, `.claude/local`,
+///    `.claude/bin`, `.npm-global/bin`, `.bun/bin`, `.yarn/bin`;
+/// 3. `/usr/local/bin` and `/opt/homebrew/bin`.
+///
+/// A program of the working directory is never found this way: a checkout that somebody else wrote
+/// must not decide what runs. Empty and relative entries of the `PATH` are skipped, and so is every
+/// program that lies in the working directory or in the Git repository around it, or leads there
+/// through a symbolic link. Name such a program by its path to run it.
+///
+/// A name without a directory is looked up on the `PATH`, with the same restrictions.
 ///
 /// # Errors
-/// If there is none. The error lists where it looked, and tells how to install it.
+/// If there is none. The error lists where it looked, and how to install it.
 pub fn cli(explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
     Search::of_this_process().explicit(explicit).find()
 }
@@ -44,6 +54,13 @@ pub struct Search {
     home: Option<PathBuf>,
     cwd: Option<PathBuf>,
     for_all: Vec<PathBuf>,
+}
+
+/// A place where it may lie.
+struct Place {
+    path: PathBuf,
+    /// Whether it counts only if nobody in the working directory can change it.
+    implicit: bool,
 }
 
 impl Search {
@@ -84,62 +101,94 @@ impl Search {
         self
     }
 
-    /// The usual places below this working directory, from which relative paths count too.
+    /// The working directory. A relative path that is named starts here. Nothing in it is found
+    /// unless it is named.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Looks. The path that comes out is absolute if the working directory is known.
+    /// Looks for the first program. Its path is absolute if the working directory is known.
     ///
     /// # Errors
     /// If there is none.
     pub fn find(&self) -> Result<PathBuf, NotFound> {
         let mut looked = Vec::new();
-        for place in self.places() {
-            if looked.iter().any(|known: &Looked| known.path == place) {
-                continue;
-            }
-            let verdict = judge(&place);
+        for (path, verdict) in self.look() {
             if verdict == Verdict::Program {
-                return Ok(place);
+                return Ok(path);
             }
-            looked.push(Looked { path: place, verdict });
+            looked.push(Looked { path, verdict });
         }
         Err(NotFound { explicit: self.explicit.clone(), looked })
     }
 
-    fn places(&self) -> Vec<PathBuf> {
+    /// All programs that can be found, in the order in which they are looked for.
+    pub fn all(&self) -> Vec<PathBuf> {
+        let programs = self.look().filter(|(_, verdict)| *verdict == Verdict::Program);
+        programs.map(|(path, _)| path).collect()
+    }
+
+    /// All places, each once, and what is there.
+    fn look(&self) -> impl Iterator<Item = (PathBuf, Verdict)> {
+        let local = self.local();
+        let mut seen = Vec::new();
+        self.places().into_iter().filter_map(move |place| {
+            if seen.contains(&place.path) {
+                return None;
+            }
+            seen.push(place.path.clone());
+            let mut verdict = judge(&place.path);
+            if verdict == Verdict::Program && place.implicit && is_in(&place.path, &local) {
+                verdict = Verdict::InWorkingDirectory;
+            }
+            Some((place.path, verdict))
+        })
+    }
+
+    fn places(&self) -> Vec<Place> {
         if let Some(program) = &self.explicit {
             let by_name = program.file_name() == Some(program.as_os_str());
             return if by_name {
-                self.on_path(program.as_os_str()).collect()
+                self.on_path(program.as_os_str())
             } else {
-                vec![self.absolute(program)]
+                vec![Place { path: self.absolute(program), implicit: false }]
             };
         }
-        let names = || NAMES.iter().map(OsStr::new);
-        let on_path = names().flat_map(|name| self.on_path(name));
-        let below = |base: &Option<PathBuf>, directories: &[&str]| {
-            let base = base.iter();
-            base.flat_map(|base| directories.iter().map(|at| base.join(at))).collect::<Vec<_>>()
-        };
-        let mut usual = below(&self.home, IN_HOME);
-        usual.extend(self.for_all.iter().cloned());
-        // Last: what lies where one happens to be is the least trustworthy.
-        usual.extend(below(&self.cwd, &["node_modules/.bin"]));
-        let usual = usual.iter().flat_map(|at| names().map(|name| at.join(name)));
-        on_path.chain(usual).collect()
+        let mut places: Vec<Place> =
+            NAMES.iter().flat_map(|name| self.on_path(OsStr::new(name))).collect();
+        // A home directory that is empty or relative would be the working directory.
+        let home = self.home.iter().filter(|home| home.is_absolute());
+        let in_home = home.flat_map(|home| IN_HOME.iter().map(|at| home.join(at)));
+        let usual = in_home.chain(self.for_all.iter().cloned());
+        places.extend(usual.flat_map(|at| {
+            NAMES.iter().map(move |name| Place { path: at.join(name), implicit: true })
+        }));
+        places
     }
 
-    /// An empty entry of the `PATH` would mean the working directory. That is an old mistake, and
-    /// not honoured.
-    fn on_path(&self, name: &OsStr) -> impl Iterator<Item = PathBuf> {
+    /// Empty and relative entries of the `PATH` would lead to the working directory.
+    fn on_path(&self, name: &OsStr) -> Vec<Place> {
         let path = self.path.clone().unwrap_or_default();
-        let entries = std::env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty());
-        let found: Vec<_> = entries.map(|entry| self.absolute(&entry.join(name))).collect();
-        found.into_iter()
+        let entries = std::env::split_paths(&path).filter(|entry| entry.is_absolute());
+        entries.map(|entry| Place { path: entry.join(name), implicit: true }).collect()
+    }
+
+    /// The folders whose programs do not count: the working directory and the repository around it.
+    /// Not the home directory and those above, nor those above the usual places: programs are
+    /// installed there.
+    fn local(&self) -> Vec<PathBuf> {
+        let Some(cwd) = &self.cwd else { return Vec::new() };
+        let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.clone());
+        let repository = real.ancestors().find(|folder| folder.join(".git").exists());
+        let folders = [Some(cwd.as_path()), Some(real.as_path()), repository];
+        let home = self.home.iter().flat_map(|home| {
+            [Some(home.clone()), std::fs::canonicalize(home).ok()].into_iter().flatten()
+        });
+        let installed: Vec<PathBuf> = home.chain(FOR_ALL.iter().map(PathBuf::from)).collect();
+        let above = |folder: &Path| installed.iter().any(|place| place.starts_with(folder));
+        folders.into_iter().flatten().filter(|folder| !above(folder)).map(Path::to_owned).collect()
     }
 
     fn absolute(&self, path: &Path) -> PathBuf {
@@ -148,6 +197,14 @@ impl Search {
             None => path.to_owned(),
         }
     }
+}
+
+/// Whether a program lies in one of these folders, or leads there.
+fn is_in(program: &Path, folders: &[PathBuf]) -> bool {
+    let folder = program.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+    let real = std::fs::canonicalize(program).ok();
+    let forms = [Some(program.to_owned()), folder, real];
+    forms.iter().flatten().any(|form| folders.iter().any(|folder| form.starts_with(folder)))
 }
 
 fn judge(path: &Path) -> Verdict {
@@ -179,6 +236,8 @@ pub enum Verdict {
     NotExecutable,
     /// An empty file, as a broken download leaves it, or no file at all.
     Empty,
+    /// A program of the working directory. It runs only if it is named by its path.
+    InWorkingDirectory,
 }
 
 /// A place that was looked at.
@@ -217,6 +276,7 @@ impl fmt::Display for NotFound {
                 Verdict::Directory => " (a directory)",
                 Verdict::NotExecutable => " (not executable: chmod +x)",
                 Verdict::Empty => " (empty)",
+                Verdict::InWorkingDirectory => " (in the working directory: name it to run it)",
             })?;
         }
         if self.looked.is_empty() {

@@ -44,8 +44,8 @@ impl Place {
 #[test]
 fn the_first_on_the_path_comes_before_the_usual_places() {
     let place = Place::new();
-    let local = place.program("work/node_modules/.bin/claude");
-    assert_eq!(place.search().find().unwrap(), local);
+    place.program("work/node_modules/.bin/claude");
+    assert!(place.search().find().is_err());
     for usual in [".yarn/bin", ".bun/bin", ".npm-global/bin", ".claude/bin", ".claude/local"] {
         let program = place.program(&format!("home/{usual}/claude"));
         assert_eq!(place.search().find().unwrap(), program);
@@ -92,11 +92,93 @@ fn one_that_is_named_is_the_only_one() {
 }
 
 #[test]
-fn an_empty_entry_of_the_path_is_not_the_working_directory() {
+fn a_program_of_the_working_directory_is_never_found() {
     let place = Place::new();
-    place.program("work/claude");
-    let error = Search::nowhere().path(":").cwd(place.at("work")).find().unwrap_err();
-    assert!(error.looked.iter().all(|looked| looked.path != place.at("work/claude")));
+    let local = [
+        "work/claude",
+        "work/bin/claude",
+        "work/node_modules/.bin/claude",
+        "work/.claude/local/claude",
+        "work/.local/bin/claude",
+        "work/sub/bin/claude",
+    ];
+    for program in local {
+        place.program(program);
+    }
+    fs::create_dir_all(place.at("links")).unwrap();
+    symlink(place.at("work/bin"), place.at("links/into")).unwrap();
+    symlink(place.at("outside"), place.at("work/out")).unwrap();
+    fs::create_dir_all(place.at("program")).unwrap();
+    symlink(place.at("work/claude"), place.at("program/claude")).unwrap();
+    fs::create_dir_all(place.at("outside")).unwrap();
+    let work = place.at("work");
+    let search = |path: &str| Search::nowhere().path(path).cwd(&work);
+    let absolute = |path: &str| place.at(path).to_str().unwrap().to_owned();
+    for path in [
+        String::new(),
+        ":".to_owned(),
+        "::".to_owned(),
+        ".".to_owned(),
+        "./".to_owned(),
+        "./bin".to_owned(),
+        "bin".to_owned(),
+        "node_modules/.bin:.claude/local".to_owned(),
+        "../work/bin".to_owned(),
+        absolute("work"),
+        absolute("work/bin"),
+        absolute("work/../work/bin"),
+        absolute("outside/../work/bin"),
+        absolute("work/node_modules/.bin"),
+        absolute("links/into"),
+        absolute("program"),
+    ] {
+        let found = search(&path).find();
+        assert!(found.is_err(), "{path:?} found {found:?}");
+        let named = search(&path).explicit(Some(Path::new("claude"))).find();
+        assert!(named.is_err(), "{path:?} found {named:?} by name");
+    }
+    // A folder that leads out of it is still a part of it.
+    place.program("outside/claude");
+    assert!(search(&absolute("work/out")).find().is_err());
+    assert_eq!(search(&absolute("outside")).find().unwrap(), place.at("outside/claude"));
+    // The home directory must not become the working directory.
+    for home in ["", ".", "work"] {
+        assert!(Search::nowhere().home(home).cwd(&work).find().is_err(), "{home:?}");
+    }
+    // The error says where it is, and its path still works.
+    let error = search(&absolute("work/bin")).find().unwrap_err();
+    assert_eq!(error.looked[0].verdict, Verdict::InWorkingDirectory);
+    assert!(error.to_string().contains("in the working directory: name it to run it"), "{error}");
+    for named in ["bin/claude", "./claude", &absolute("work/bin/claude")] {
+        assert!(search("").explicit(Some(Path::new(named))).find().is_ok(), "{named}");
+    }
+}
+
+#[test]
+fn a_program_of_the_repository_around_is_not_found_either() {
+    let place = Place::new();
+    place.program("repository/node_modules/.bin/claude");
+    fs::create_dir_all(place.at("repository/.git")).unwrap();
+    fs::create_dir_all(place.at("repository/deep/down")).unwrap();
+    let path = place.at("repository/node_modules/.bin");
+    let search = Search::nowhere().path(path).cwd(place.at("repository/deep/down"));
+    assert!(search.find().is_err());
+}
+
+#[test]
+fn where_programs_are_installed_is_not_a_checkout() {
+    let place = Place::new();
+    let program = place.program("home/.local/bin/claude");
+    let search = |cwd: PathBuf| Search::nowhere().home(place.at("home")).cwd(cwd).find();
+    assert_eq!(search(place.at("home")).unwrap(), program);
+    assert_eq!(search(place.at("")).unwrap(), program);
+    assert_eq!(search("/".into()).unwrap(), program);
+    let on_path = Search::nowhere().path(place.at("home/.local/bin")).home(place.at("home"));
+    assert_eq!(on_path.cwd("/").find().unwrap(), program);
+}
+
+#[test]
+fn without_a_path_nothing_is_looked_at() {
     let error = Search::nowhere().find().unwrap_err();
     assert!(error.to_string().contains("nothing"));
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time;
@@ -15,6 +14,7 @@ use tokio::time;
 use super::child::Slot;
 use super::group::{self, Signal};
 use super::ladder::{ExitReport, Ladder, Rung};
+use super::spawn::Files;
 use super::stderr::Tail;
 
 /// How long stderr and the group may take to end once the leader has.
@@ -43,7 +43,7 @@ struct Shared {
     tail: Tail,
     unguarded: Option<String>,
     /// The plan's files, which go with the process.
-    files: Mutex<Option<TempDir>>,
+    files: Mutex<Option<Files>>,
 }
 
 /// What a process begins with.
@@ -53,7 +53,7 @@ pub(super) struct Beginning {
     pub(super) tail: Tail,
     pub(super) drain: JoinHandle<()>,
     pub(super) unguarded: Option<String>,
-    pub(super) files: Option<TempDir>,
+    pub(super) files: Option<Files>,
 }
 
 impl Process {

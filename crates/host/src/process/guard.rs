@@ -1,8 +1,9 @@
-//! The guard: kills the agents of a host that dies, even by `kill -9`.
+//! The guard: kills the agents of a host that dies, even by `kill -9`, and removes their temporary
+//! files, which may hold secrets.
 //!
 //! One small shell per host, shared by all its agents. Its stdin is a pipe whose other end only the
-//! host holds. It is told which process groups there are; when the pipe ends, the host is gone, and
-//! it kills those that are left. It has a group of its own, so that Ctrl-C does not reach it, and
+//! host holds. The host tells it which process groups and folders there are. When the pipe ends, the
+//! host is gone, and the guard kills the groups and removes the folders that are left. It has a group of its own, so that Ctrl-C does not reach it, and
 //! ends with the last agent.
 //!
 //! Why not `PR_SET_PDEATHSIG`? It must be set between fork and exec, which is `unsafe`. It fires when
@@ -27,6 +28,9 @@ const SHELL: &str = "/bin/sh";
 
 const SCRIPT: &str = include_str!("guard.sh");
 
+/// The longest name of a folder: a pipe takes 512 bytes at once on every system, 4096 on Linux.
+const MAX_NAME: usize = 500;
+
 /// The guard of this host, if one is at work.
 static OURS: Mutex<Weak<Guard>> = Mutex::new(Weak::new());
 
@@ -40,6 +44,7 @@ pub(super) struct Guard {
 struct State {
     shell: Shell,
     groups: BTreeSet<u32>,
+    folders: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -56,6 +61,13 @@ struct Shell {
 pub(super) struct Guarded {
     guard: Arc<Guard>,
     group: u32,
+}
+
+/// A folder that is guarded until this is dropped.
+#[derive(Debug)]
+pub(super) struct GuardedFolder {
+    guard: Arc<Guard>,
+    folder: PathBuf,
 }
 
 impl Guard {
@@ -78,7 +90,8 @@ impl Guard {
     }
 
     pub(super) fn start(shell: &Path) -> io::Result<Self> {
-        let state = State { shell: Shell::start(shell)?, groups: BTreeSet::new() };
+        let shell = Shell::start(shell)?;
+        let state = State { shell, groups: BTreeSet::new(), folders: BTreeSet::new() };
         Ok(Self { state: Mutex::new(state) })
     }
 
@@ -86,11 +99,26 @@ impl Guard {
     pub(super) fn watch(self: &Arc<Self>, group: u32) -> io::Result<Guarded> {
         let mut state = lock(&self.state);
         state.groups.insert(group);
-        if let Err(error) = state.tell(b'+', group) {
+        if let Err(error) = state.tell(b'+', group.to_string().as_bytes()) {
             state.groups.remove(&group);
             return Err(error);
         }
         Ok(Guarded { guard: Arc::clone(self), group })
+    }
+
+    /// From now on, this folder is removed when the host dies. Its name begins with `duologue-`.
+    pub(super) fn watch_folder(self: &Arc<Self>, folder: &Path) -> io::Result<GuardedFolder> {
+        let name = folder.as_os_str().as_encoded_bytes();
+        if name.contains(&b'\n') || name.len() > MAX_NAME || !folder.is_absolute() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut state = lock(&self.state);
+        state.folders.insert(folder.to_owned());
+        if let Err(error) = state.tell(b'f', name) {
+            state.folders.remove(folder);
+            return Err(error);
+        }
+        Ok(GuardedFolder { guard: Arc::clone(self), folder: folder.to_owned() })
     }
 
     /// The number of the shell's process.
@@ -111,20 +139,34 @@ impl Drop for Guarded {
         let mut state = lock(&self.guard.state);
         state.groups.remove(&self.group);
         // If nobody is there to hear it, nobody is there to kill the group either.
-        let _ = state.tell(b'-', self.group);
+        let _ = state.tell(b'-', self.group.to_string().as_bytes());
+    }
+}
+
+impl Drop for GuardedFolder {
+    fn drop(&mut self) {
+        let mut state = lock(&self.guard.state);
+        state.folders.remove(&self.folder);
+        let _ = state.tell(b'd', self.folder.as_os_str().as_encoded_bytes());
     }
 }
 
 impl State {
     /// Tells of a group. A shell that is dead or does not listen is replaced, and the new one told
     /// everything.
-    fn tell(&mut self, what: u8, group: u32) -> io::Result<()> {
-        if self.shell.tell(what, group).is_ok() {
+    fn tell(&mut self, what: u8, name: &[u8]) -> io::Result<()> {
+        if self.shell.tell(what, name).is_ok() {
             return Ok(());
         }
         self.shell.kill();
         self.shell = Shell::start(&self.shell.path)?;
-        self.groups.iter().try_for_each(|group| self.shell.tell(b'+', *group))
+        for group in &self.groups {
+            self.shell.tell(b'+', group.to_string().as_bytes())?;
+        }
+        for folder in &self.folders {
+            self.shell.tell(b'f', folder.as_os_str().as_encoded_bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -154,10 +196,10 @@ impl Shell {
     }
 
     /// A line is shorter than what a pipe takes at once, so that it arrives whole or not at all.
-    fn tell(&mut self, what: u8, group: u32) -> io::Result<()> {
-        let line = format!("{} {group}\n", char::from(what));
+    fn tell(&mut self, what: u8, name: &[u8]) -> io::Result<()> {
+        let line = [&[what, b' '], name, b"\n"].concat();
         let (_, pipe) = self.running.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        pipe.write_all(line.as_bytes())
+        pipe.write_all(&line)
     }
 
     /// Killed, it kills nobody.

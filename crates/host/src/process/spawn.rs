@@ -6,6 +6,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use duologue_protocol::launch::{EnvChange, LaunchPlan, PlannedFile};
 use tempfile::TempDir;
@@ -14,7 +15,7 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use super::child::Slot;
 use super::control::{Beginning, Process};
 use super::error::{SpawnError, diagnose, has_directory};
-use super::guard::Guard;
+use super::guard::{Guard, GuardedFolder};
 use super::stderr::{OnLine, Tail, drain};
 
 /// How a process is started.
@@ -91,7 +92,11 @@ impl Spawn {
             return Err(SpawnError::NoRuntime);
         }
         let Self { program, leading, mut plan, env, on_stderr } = self;
-        let files = plan.as_mut().map(write_files).transpose().map_err(SpawnError::File)?.flatten();
+        let guard = Guard::ours();
+        let files = match &mut plan {
+            Some(plan) => write_files(plan, guard.as_ref().ok()).map_err(SpawnError::File)?,
+            None => None,
+        };
         // A relative path is meant from here, not from the directory that the agent starts in.
         let program = if has_directory(&program) {
             std::path::absolute(&program).unwrap_or(program)
@@ -117,7 +122,6 @@ impl Spawn {
         #[cfg(windows)]
         command.creation_flags(0x0800_0000);
 
-        let guard = Guard::ours();
         let mut child = command.spawn().map_err(|source| {
             let args = command.as_std().get_args();
             diagnose(&program, cwd.as_deref(), args.map(|arg| arg.len() + 1).sum(), source)
@@ -158,8 +162,20 @@ fn change(command: &mut Command, changes: &[(OsString, EnvChange)]) {
     }
 }
 
-/// Writes the plan's files where only the owner can read them, and tells the plan.
-fn write_files(plan: &mut LaunchPlan) -> io::Result<Option<TempDir>> {
+/// The folder of the plan's files. Dropped, it is removed; if this program is killed, the guard
+/// removes it.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// Dropped first: the guard forgets the folder once it is gone.
+    #[expect(dead_code, reason = "removed when it is dropped")]
+    folder: TempDir,
+    #[expect(dead_code, reason = "guarded until it is dropped")]
+    guarded: Option<GuardedFolder>,
+}
+
+/// Writes the plan's files where only the owner can read them, and tells the plan. The guard knows
+/// the folder before there is anything in it.
+fn write_files(plan: &mut LaunchPlan, guard: Option<&Arc<Guard>>) -> io::Result<Option<Files>> {
     if plan.files.is_empty() {
         return Ok(None);
     }
@@ -168,13 +184,14 @@ fn write_files(plan: &mut LaunchPlan) -> io::Result<Option<TempDir>> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     let directory = builder.tempdir()?;
+    let guarded = guard.and_then(|guard| guard.watch_folder(directory.path()).ok());
     for at in 0..plan.files.len() {
         let Some(file) = plan.files.get(at) else { break };
         let path = directory.path().join(format!("{at}{}", file.suffix));
         write_file(&path, file)?;
         plan.place(at, &path);
     }
-    Ok(Some(directory))
+    Ok(Some(Files { folder: directory, guarded }))
 }
 
 fn write_file(path: &Path, file: &PlannedFile) -> io::Result<()> {

@@ -8,7 +8,7 @@ use duologue_protocol::{ToAgent, Wire as _};
 use super::Refused;
 
 /// The prompt of the command line, with what stands on stdin, as a line of the wire.
-pub(super) fn prompt_line(prompt: &str) -> Result<String, Refused> {
+pub(crate) fn prompt_line(prompt: &str) -> Result<String, Refused> {
     let mut piped = String::new();
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {

@@ -16,7 +16,7 @@ use crate::settings::{SettingSource, Settings, SettingsPlaces};
 
 /// How something is said on stdin or stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     Text,
     Json,
     StreamJson,
@@ -37,19 +37,8 @@ impl Invocation {
         flags: &Flags,
         var: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, Refused> {
-        let input = format("--input-format", flags.value("--input-format"))?;
-        let output = format("--output-format", flags.value("--output-format"))?;
+        let (input, output) = formats(flags)?;
         let is_verbose = flags.has("--verbose");
-        if output == Format::StreamJson && !is_verbose {
-            return Err(
-                "Error: When using --print, --output-format=stream-json requires --verbose".into(),
-            );
-        }
-        if input == Format::StreamJson && output != Format::StreamJson {
-            return Err(
-                "Error: --input-format=stream-json requires output-format=stream-json.".into()
-            );
-        }
         let cwd = std::env::current_dir().map_err(|error| format!("Error: {error}"))?;
         let mut setup = setup(flags, &cwd, &var)?;
         setup.options = setup.options.with_environment();
@@ -57,6 +46,21 @@ impl Invocation {
         setup.persists = !flags.has("--no-session-persistence");
         Ok(Self { setup, input, output, is_verbose, prompt: flags.rest.join(" ") })
     }
+}
+
+/// The formats of stdin and stdout.
+pub(crate) fn formats(flags: &Flags) -> Result<(Format, Format), Refused> {
+    let input = format("--input-format", flags.value("--input-format"))?;
+    let output = format("--output-format", flags.value("--output-format"))?;
+    if output == Format::StreamJson && !flags.has("--verbose") {
+        return Err(
+            "Error: When using --print, --output-format=stream-json requires --verbose".into()
+        );
+    }
+    if input == Format::StreamJson && output != Format::StreamJson {
+        return Err("Error: --input-format=stream-json requires output-format=stream-json.".into());
+    }
+    Ok((input, output))
 }
 
 fn format(flag: &str, value: Option<&str>) -> Result<Format, Refused> {

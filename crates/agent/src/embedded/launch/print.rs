@@ -7,13 +7,13 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::parse::Format;
 use super::{Exit, Refused, say};
-use crate::embedded::Embedded;
+use crate::agent::Agent;
 use crate::options::Options;
 use crate::serve::{To, serve_process};
 
 /// Answers one prompt and prints it in this format.
-pub(super) async fn one(
-    agent: &mut Embedded,
+pub(crate) async fn one<A: Agent>(
+    agent: &mut A,
     line: String,
     format: Format,
     is_verbose: bool,
