@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -17,6 +16,8 @@ use crate::scenario::{Scenario, ScenarioError};
 use crate::script::{Answer, Mismatch, Script, Unfinished};
 
 mod body;
+mod checks;
+mod connections;
 mod routes;
 
 /// A Messages API that plays a scenario, on this machine only.
@@ -117,7 +118,13 @@ impl Server {
         Self::start_on(SocketAddr::from(([127, 0, 0, 1], 0)), scenario).await
     }
 
-    /// Starts it on this address. It asks nobody who they are: think before you take one that others can reach.
+    /// Starts it on this address. It does not authenticate clients: think before you choose an address that others can
+    /// reach.
+    ///
+    /// Requests of web pages are refused. The `Host` of a request must be `localhost`, a loopback address or the address
+    /// that the server is bound to (any IP address if that is `0.0.0.0` or `::`), and an `Origin` must be the server itself.
+    /// A client has 30 seconds for the headers of a request and 60 for its body, which is at most 64 MiB. The server keeps
+    /// at most 256 connections open; further ones wait.
     ///
     /// # Errors
     ///
@@ -139,14 +146,8 @@ impl Server {
             asked: watch::Sender::new(0),
             ending: watch::Sender::new(false),
         });
-        // Events are small writes: with Nagle's algorithm each would wait for the acknowledgement of the one before.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let routes = routes::routes(shared.clone());
-        let ended = shared.ended();
-        let serving = tokio::spawn(async move {
-            // It only ends when it is told to, and then without an error.
-            drop(axum::serve(listener, routes).with_graceful_shutdown(ended).await);
-        });
+        let routes = checks::checked(routes::routes(shared.clone()), bound);
+        let serving = tokio::spawn(connections::serve(listener, routes, shared.clone()));
         Ok(Self { address: bound, shared, serving: Some(serving) })
     }
 

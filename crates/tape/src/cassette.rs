@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use duologue::{Session, SessionBuilder};
-use duologue_protocol::{Frame, Line, LineDecoder};
+use duologue_protocol::{Frame, LineDecoder};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio::task::JoinHandle;
+
+mod policy;
 
 use crate::entry::Header;
 use crate::error::ReadError;
 use crate::recorder::{Recorder, Stopped, Stream};
 use crate::redact::Redactor;
 use crate::replay::{Match, Mismatch, Player, Step, Wait};
+use policy::policy;
 
-/// Set to anything but `0`, it makes every [`Cassette`] record anew.
+pub use policy::Record;
+
+/// Says whether a [`Cassette`] may record: `never`, `missing` or `always`. See [`Record`].
 pub const RECORD: &str = "DUOLOGUE_RECORD";
 
 /// How much of a conversation may be on its way.
@@ -40,21 +45,67 @@ pub enum CassetteError {
     /// The session failed.
     #[error(transparent)]
     Session(#[from] duologue::Error),
-    /// The host does something else than on the tape. Record anew with `DUOLOGUE_RECORD=1`.
-    #[error("{0}\nIf that is meant to be, record anew: set {RECORD}=1")]
-    Mismatch(Mismatch),
-    /// The file is there, but is no tape.
-    #[error("{} is no tape. To record one in its place, set {RECORD}=1", .0.display())]
+    /// There is no tape, and none may be recorded.
+    #[error(
+        "there is no tape at {}, and none is recorded because {reason}. Record it where Claude Code is installed: \
+         run the test with {RECORD}=missing, and commit the file", path.display()
+    )]
+    #[non_exhaustive]
+    Missing {
+        /// Where the tape should be.
+        path: PathBuf,
+        /// Why none is recorded.
+        reason: &'static str,
+    },
+    /// [`RECORD`] has a value that means nothing.
+    #[error("{RECORD} is {value:?}; it can be never, missing or always")]
+    #[non_exhaustive]
+    BadVariable {
+        /// The value.
+        value: String,
+    },
+    /// The host does something else than on the tape.
+    #[error(
+        "{mismatch}\nThe tape is {}. If the conversation has changed on purpose, record it again: set {RECORD}=always",
+        path.display()
+    )]
+    #[non_exhaustive]
+    Mismatch {
+        /// The tape.
+        path: PathBuf,
+        /// What the host did.
+        mismatch: Box<Mismatch>,
+    },
+    /// The file exists, but it is not a tape.
+    #[error("{} is not a tape. To record one in its place, set {RECORD}=always", .0.display())]
     NoTape(PathBuf),
     /// The tape cannot be read.
-    #[error("could not read the tape")]
-    Read(#[from] ReadError),
+    #[error("could not read the tape {}: {source}", path.display())]
+    #[non_exhaustive]
+    Read {
+        /// The tape.
+        path: PathBuf,
+        /// Why.
+        source: ReadError,
+    },
     /// The tape cannot be written.
-    #[error("could not write the tape")]
-    Write(#[from] io::Error),
+    #[error("could not write the tape {}: {source}", path.display())]
+    #[non_exhaustive]
+    Write {
+        /// The tape.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Recording stopped early.
-    #[error("recording stopped early: {0}")]
-    Stopped(#[from] Stopped),
+    #[error("recording to {} stopped early: {source}", path.display())]
+    #[non_exhaustive]
+    Stopped {
+        /// The tape.
+        path: PathBuf,
+        /// Why.
+        source: Stopped,
+    },
 }
 
 /// A tape beside a test: recorded if it is missing, replayed if it is there.
@@ -73,20 +124,23 @@ pub enum CassetteError {
 /// ```
 ///
 /// The first run talks to the real agent and keeps the tape, but only if it comes to
-/// [`close`](TapedSession::close). Every later run needs no agent. [`RECORD`] makes it record anew.
+/// [`close`](TapedSession::close). Every later run needs no agent. [`Record`] says when the real agent is started.
 #[derive(Debug)]
 pub struct Cassette {
     path: PathBuf,
     how: Match,
     redactor: Option<Redactor>,
-    anew: bool,
+    record: Option<Record>,
 }
+
+/// Whether a recording replaces a tape that is there.
+#[derive(Clone, Copy, Debug)]
+struct Replaces(bool);
 
 impl Cassette {
     /// The tape at this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let anew = std::env::var_os(RECORD).is_some_and(|value| !value.is_empty() && value != "0");
-        Self { path: path.into(), how: Match::Exact, redactor: None, anew }
+        Self { path: path.into(), how: Match::Exact, redactor: None, record: None }
     }
 
     /// How alike prompts and answers must be.
@@ -103,11 +157,37 @@ impl Cassette {
         self
     }
 
-    /// Records anew, whatever is there.
+    /// When to record. [`Record`] says what happens without this.
+    ///
+    /// ```
+    /// use duologue_tape::{Cassette, Record};
+    ///
+    /// let cassette = Cassette::new("tests/tapes/hello.tape").record(Record::Never);
+    /// ```
     #[must_use]
-    pub const fn record_anew(mut self) -> Self {
-        self.anew = true;
+    pub const fn record(mut self, record: Record) -> Self {
+        self.record = Some(record);
         self
+    }
+
+    /// Whether the tape is played (none), or recorded in place of one that may be there.
+    fn records(&self) -> Result<Option<Replaces>, CassetteError> {
+        let (record, reason) = policy(
+            std::env::var_os(RECORD).as_deref(),
+            std::env::var_os("CI").as_deref(),
+            self.record,
+        )?;
+        // A tape that cannot be looked at is not a tape that is missing.
+        let exists = self.path.try_exists().map_err(|source| CassetteError::Read {
+            path: self.path.clone(),
+            source: source.into(),
+        })?;
+        match record {
+            Record::Always => Ok(Some(Replaces(true))),
+            _ if exists => Ok(None),
+            Record::Missing => Ok(Some(Replaces(false))),
+            Record::Never => Err(CassetteError::Missing { path: self.path.clone(), reason }),
+        }
     }
 
     /// Starts a session: with the agent on the tape, or with a real one that is recorded.
@@ -115,7 +195,7 @@ impl Cassette {
     /// # Errors
     /// If the session cannot be started, or the tape cannot be read or written.
     pub async fn start(self, builder: SessionBuilder) -> Result<TapedSession, CassetteError> {
-        if !self.anew && self.path.exists() {
+        let Some(replaces) = self.records()? else {
             let (player, ours) = self.play()?;
             let (reader, writer) = tokio::io::split(ours.pipe);
             let reader = Playback { pipe: reader, complaint: ours.complaint };
@@ -123,8 +203,8 @@ impl Cassette {
                 Ok(session) => Ok(TapedSession { session, side: Side::Player(player) }),
                 Err(error) => Err(first(player, error.into()).await),
             };
-        }
-        let (recorder, builder) = self.tapped(builder)?;
+        };
+        let (recorder, builder) = self.tapped(builder, replaces)?;
         let session = builder.start().await?;
         Ok(TapedSession { session, side: Side::Recorder(recorder) })
     }
@@ -138,10 +218,10 @@ impl Cassette {
         builder: SessionBuilder,
         agent: DuplexStream,
     ) -> Result<TapedSession, CassetteError> {
-        if !self.anew && self.path.exists() {
+        let Some(replaces) = self.records()? else {
             return self.start(builder).await;
-        }
-        let (recorder, builder) = self.tapped(builder)?;
+        };
+        let (recorder, builder) = self.tapped(builder, replaces)?;
         let (reader, writer) = tokio::io::split(agent);
         let session = builder.connect(reader, writer).await?;
         Ok(TapedSession { session, side: Side::Recorder(recorder) })
@@ -150,9 +230,11 @@ impl Cassette {
     fn tapped(
         &self,
         builder: SessionBuilder,
+        Replaces(replaces): Replaces,
     ) -> Result<(Recording, SessionBuilder), CassetteError> {
+        let write = |source| CassetteError::Write { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
+            fs::create_dir_all(folder).map_err(write)?;
         }
         let header = Header::new("claude", ["claude"]);
         let mut options = Recorder::options();
@@ -163,25 +245,25 @@ impl Cassette {
         let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
         let from = format!(".{}-{number}-{name}", std::process::id());
         let from = self.path.with_file_name(from);
-        let recorder = options.create_new(&from, &header)?;
+        let recorder = options.create_new(&from, &header).map_err(write)?;
         let from = Unfinished(from);
         let tap = recorder.tap();
         let builder = builder.tap(move |direction, line| tap.line(direction, line));
-        let replaces = self.anew;
         Ok((Recording { recorder, from, to: self.path.clone(), replaces }, builder))
     }
 
     /// Plays the tape at the other end of a pipe.
     fn play(&self) -> Result<(Playing, Playback<DuplexStream>), CassetteError> {
         let path = self.path.clone();
-        let mut player = Player::new(|| File::open(&path), self.how)?;
-        if player.header()?.is_none() {
+        let read = |source| CassetteError::Read { path: self.path.clone(), source };
+        let mut player = Player::new(|| File::open(&path), self.how).map_err(read)?;
+        if player.header().map_err(read)?.is_none() {
             return Err(CassetteError::NoTape(path));
         }
         let (ours, its) = tokio::io::duplex(PIPE);
         let complaint = Complaint::default();
         let playback = Playback { pipe: ours, complaint: Arc::clone(&complaint) };
-        Ok((tokio::spawn(play(player, its, complaint)), playback))
+        Ok((tokio::spawn(play(player, its, complaint, path)), playback))
     }
 }
 
@@ -226,8 +308,9 @@ async fn play(
     mut player: Player<File>,
     mut pipe: DuplexStream,
     complaint: Complaint,
+    path: PathBuf,
 ) -> Result<(), CassetteError> {
-    let played = converse(&mut player, &mut pipe).await;
+    let played = converse(&mut player, &mut pipe, &path).await;
     if let Err(error) = &played {
         // Before the pipe is closed, which is when it is looked at.
         *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
@@ -236,11 +319,18 @@ async fn play(
     played
 }
 
-async fn converse(player: &mut Player<File>, pipe: &mut DuplexStream) -> Result<(), CassetteError> {
+async fn converse(
+    player: &mut Player<File>,
+    pipe: &mut DuplexStream,
+    path: &Path,
+) -> Result<(), CassetteError> {
+    let read = |source| CassetteError::Read { path: path.to_owned(), source };
+    let differs =
+        |mismatch| CassetteError::Mismatch { path: path.to_owned(), mismatch: Box::new(mismatch) };
     let mut decoder = LineDecoder::new();
     let mut chunk = vec![0; PIPE];
     loop {
-        match player.next_step()? {
+        match player.next_step().map_err(read)? {
             Step::Say(_, Stream::ToHost, line) => {
                 // A host that is gone reads no more.
                 let _ = pipe.write_all(line.raw()).await;
@@ -255,21 +345,17 @@ async fn converse(player: &mut Player<File>, pipe: &mut DuplexStream) -> Result<
                 let mut rest = chunk.get(..count).unwrap_or_default();
                 while let Some(frame) = decoder.next(&mut rest) {
                     if let Frame::Line(line) = frame {
-                        told(player, &line)?;
+                        player.handle_line(&line).map_err(differs)?;
                     }
                 }
                 if count == 0 {
-                    player.handle_end().map_err(CassetteError::Mismatch)?;
+                    player.handle_end().map_err(differs)?;
                 }
             }
             Step::End(_) => return Ok(()),
             Step::Say(..) => {}
         }
     }
-}
-
-fn told(player: &mut Player<File>, line: &Line) -> Result<(), CassetteError> {
-    player.handle_line(line).map_err(CassetteError::Mismatch)
 }
 
 /// A session that is recorded or replayed. It is used like any [`Session`].
@@ -336,17 +422,19 @@ fn finish(recording: Recording) -> Result<(), CassetteError> {
     let tap = recorder.tap();
     tap.end(Stream::ToAgent);
     tap.exit(crate::entry::Exit::with_code(0));
-    recorder.finish(PATIENCE)?;
+    let stopped = |source| CassetteError::Stopped { path: to.clone(), source };
+    let write = |source| CassetteError::Write { path: to.clone(), source };
+    recorder.finish(PATIENCE).map_err(stopped)?;
     if replaces {
-        return Ok(fs::rename(&from.0, &to)?);
+        return fs::rename(&from.0, &to).map_err(write);
     }
     // Unlike a rename, a link never replaces what another test has written meanwhile.
     match fs::hard_link(&from.0, &to) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !to.exists() => {
             // This file system has no links.
-            Ok(fs::rename(&from.0, &to)?)
+            fs::rename(&from.0, &to).map_err(write)
         }
-        linked => Ok(linked?),
+        linked => linked.map_err(write),
     }
 }
 

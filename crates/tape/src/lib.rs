@@ -56,7 +56,7 @@ mod unpack;
 mod writer;
 
 #[cfg(feature = "session")]
-pub use cassette::{Cassette, CassetteError, RECORD, TapedSession};
+pub use cassette::{Cassette, CassetteError, RECORD, Record, TapedSession};
 pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;

@@ -10,9 +10,9 @@ mod diff;
 #[cfg(unix)]
 mod doctor;
 #[cfg(unix)]
-mod hostile;
-#[cfg(unix)]
 mod follow;
+#[cfg(unix)]
+mod hostile;
 mod inspect;
 #[cfg(unix)]
 mod output;

@@ -20,7 +20,8 @@ async fn background(agent: &mut Agent, tasks: &[&str]) {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_is_waited_for_as_long_as_one_says() {
     let before = tasks();
-    let (session, mut agent) = pair(Session::builder().linger(Duration::from_secs(48 * 3600))).await;
+    let (session, mut agent) =
+        pair(Session::builder().linger(Duration::from_secs(48 * 3600))).await;
     let mut turn = session.prompt("Hi").await.unwrap();
     let (report, outcome, ()) = tokio::join!(session.close(), turn.outcome(), async {
         let (_, uuid) = agent.prompt().await;
@@ -118,7 +119,9 @@ async fn close_has_a_deadline() {
         ("a prompt waits", &[]),
         (
             "a question is open",
-            &[r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#],
+            &[
+                r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#,
+            ],
         ),
         (
             "tasks and turns come and go",
@@ -168,7 +171,8 @@ async fn an_agent_that_writes_without_end_does_not_hold_up_a_close() {
 /// Results that are new, broken or too long: the turn ends, and nothing is waited for.
 #[tokio::test(start_paused = true)]
 async fn a_result_that_cannot_be_read_holds_up_nothing() {
-    let long = format!(r#"{{"type":"result","subtype":"success","result":"{}"}}"#, "x".repeat(9000));
+    let long =
+        format!(r#"{{"type":"result","subtype":"success","result":"{}"}}"#, "x".repeat(9000));
     let deep = format!(
         r#"{{"type":"result","subtype":"success","structured_output":{}{}}}"#,
         "[".repeat(2000),
@@ -241,8 +245,7 @@ async fn an_agent_that_stops_reading_is_not_waited_for() {
         let (mut agent, host) = ends(1024);
         let (reader, writer) = tokio::io::split(host);
         let builder = Session::builder().on_permission(|_| async { Decision::allow() });
-        let session =
-            tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
+        let session = tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
         let mut turn = session.prompt("Hi").await.unwrap();
         let (_, uuid) = agent.prompt().await;
         agent.init().await;

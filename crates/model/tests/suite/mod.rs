@@ -1,4 +1,5 @@
 mod asking;
+mod checks;
 mod client;
 mod folded;
 mod messages;

@@ -1,7 +1,7 @@
 //! Tests that record once and replay ever after.
 
 use duologue::Session;
-use duologue_tape::{Cassette, CassetteError};
+use duologue_tape::{Cassette, CassetteError, Record};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -29,6 +29,11 @@ async fn parrot(pipe: DuplexStream) {
     }
 }
 
+/// A tape that is recorded if it is missing, also where `CI` is set.
+fn taped(path: impl Into<std::path::PathBuf>) -> Cassette {
+    Cassette::new(path).record(Record::Missing)
+}
+
 async fn converse(cassette: Cassette, prompt: &str) -> Result<(bool, String), CassetteError> {
     let (ours, its) = tokio::io::duplex(64 * 1024);
     let _parrot = tokio::spawn(parrot(its));
@@ -46,14 +51,15 @@ async fn converse(cassette: Cassette, prompt: &str) -> Result<(bool, String), Ca
 async fn a_conversation_is_recorded_once() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("tapes/hello.tape.zst");
-    let cassette = || Cassette::new(&path);
+    let cassette = || taped(&path);
     assert_eq!(converse(cassette(), "hello").await.unwrap(), (true, "hello".to_owned()));
     assert_eq!(converse(cassette(), "hello").await.unwrap(), (false, "hello".to_owned()));
     // Something else is no longer the conversation on the tape.
     let error = converse(cassette(), "good bye").await.unwrap_err();
-    assert!(matches!(error, CassetteError::Mismatch(_)), "{error}");
-    assert!(error.to_string().contains("DUOLOGUE_RECORD=1"));
-    let anew = converse(cassette().record_anew(), "good bye").await.unwrap();
+    assert!(matches!(error, CassetteError::Mismatch { .. }), "{error}");
+    let told = error.to_string();
+    assert!(told.contains("DUOLOGUE_RECORD=always") && told.contains("hello.tape.zst"), "{told}");
+    let anew = converse(cassette().record(Record::Always), "good bye").await.unwrap();
     assert_eq!(anew, (true, "good bye".to_owned()));
     assert_eq!(converse(cassette(), "good bye").await.unwrap(), (false, "good bye".to_owned()));
 }
@@ -64,7 +70,7 @@ async fn a_test_that_fails_keeps_no_tape() {
     let path = folder.path().join("t.tape");
     let (ours, its) = tokio::io::duplex(64 * 1024);
     let _parrot = tokio::spawn(parrot(its));
-    let session = Cassette::new(&path).connect(Session::builder(), ours).await.unwrap();
+    let session = taped(&path).connect(Session::builder(), ours).await.unwrap();
     drop(session);
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
@@ -74,12 +80,12 @@ async fn a_test_that_fails_keeps_no_tape() {
 async fn a_turn_that_is_not_on_the_tape_says_so_itself() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
-    converse(Cassette::new(&path), "hello").await.unwrap();
-    let session = Cassette::new(&path).start(Session::builder()).await.unwrap();
+    converse(taped(&path), "hello").await.unwrap();
+    let session = taped(&path).start(Session::builder()).await.unwrap();
     // Most tests end here, and never come to `close`.
     let error = session.prompt("good bye").await.unwrap().outcome().await.unwrap_err();
     let told = format!("{error}");
-    assert!(told.contains("hello") && told.contains("DUOLOGUE_RECORD=1"), "{told}");
+    assert!(told.contains("hello") && told.contains("DUOLOGUE_RECORD=always"), "{told}");
 }
 
 #[tokio::test]
@@ -87,7 +93,7 @@ async fn what_is_no_tape_is_not_played() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
     std::fs::write(&path, "").unwrap();
-    let error = Cassette::new(&path).start(Session::builder()).await.unwrap_err();
+    let error = taped(&path).start(Session::builder()).await.unwrap_err();
     assert!(matches!(error, CassetteError::NoTape(_)), "{error}");
 }
 
@@ -95,12 +101,12 @@ async fn what_is_no_tape_is_not_played() {
 async fn a_signal_on_the_tape_is_not_waited_for() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
-    converse(Cassette::new(&path), "hello").await.unwrap();
+    converse(taped(&path), "hello").await.unwrap();
     let tape = std::fs::read_to_string(&path).unwrap();
     let (start, exit) = tape.trim_end().rsplit_once('\n').unwrap();
     std::fs::write(&path, format!("{start}\n{{\"note\":\"signal SIGINT\"}}\n{exit}\n")).unwrap();
     let patience = std::time::Duration::from_secs(30);
-    let replayed = tokio::time::timeout(patience, converse(Cassette::new(&path), "hello"));
+    let replayed = tokio::time::timeout(patience, converse(taped(&path), "hello"));
     assert_eq!(replayed.await.unwrap().unwrap(), (false, "hello".to_owned()));
 }
 
@@ -110,10 +116,48 @@ async fn a_tape_that_another_test_has_written_meanwhile_stays() {
     let path = folder.path().join("t.tape");
     let (ours, its) = tokio::io::duplex(64 * 1024);
     let _parrot = tokio::spawn(parrot(its));
-    let session = Cassette::new(&path).connect(Session::builder(), ours).await.unwrap();
+    let session = taped(&path).connect(Session::builder(), ours).await.unwrap();
     session.prompt("hello").await.unwrap().outcome().await.unwrap();
     std::fs::write(&path, "theirs").unwrap();
-    assert!(matches!(session.close().await, Err(CassetteError::Write(_))));
+    assert!(matches!(session.close().await, Err(CassetteError::Write { .. })));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn where_recording_is_off_a_missing_tape_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("tapes/t.tape");
+    let never = || Cassette::new(&path).record(Record::Never);
+    // To start the real agent would fail otherwise, if it is there or not.
+    let builder = Session::builder().program("/no/such/program");
+    let error = never().start(builder).await.unwrap_err();
+    assert!(matches!(error, CassetteError::Missing { .. }), "{error}");
+    let told = error.to_string();
+    for words in ["tapes/t.tape", "the test says so", "DUOLOGUE_RECORD=missing"] {
+        assert!(told.contains(words), "{told}");
+    }
+    let error = converse(never(), "hello").await.unwrap_err();
+    assert!(matches!(error, CassetteError::Missing { .. }), "{error}");
+    assert!(!folder.path().join("tapes").exists());
+    converse(taped(&path), "hello").await.unwrap();
+    assert_eq!(converse(never(), "hello").await.unwrap(), (false, "hello".to_owned()));
+}
+
+#[tokio::test]
+async fn errors_name_the_path_and_the_reason() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    // A tape that cannot be looked at is not missing: nothing is started.
+    let below = file.join("t.tape");
+    let builder = || Session::builder().program("/no/such/program");
+    let error = taped(&below).start(builder()).await.unwrap_err().to_string();
+    assert!(error.contains("file/t.tape"), "{error}");
+    let error = taped(folder.path()).start(builder()).await.unwrap_err().to_string();
+    assert!(error.contains(&folder.path().display().to_string()), "{error}");
+    let bad = folder.path().join("bad.tape");
+    std::fs::write(&bad, "{\"duologue\": 99999}\n").unwrap();
+    let error = taped(&bad).start(builder()).await.unwrap_err().to_string();
+    assert!(error.contains("bad.tape"), "{error}");
 }

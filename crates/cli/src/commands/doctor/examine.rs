@@ -23,11 +23,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 const OFFLINE: [&str; 3] =
     ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
 
-pub(super) async fn examine(
-    agent: Agent,
-    limit: Limit,
-    report: &mut Report,
-) -> anyhow::Result<()> {
+pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> anyhow::Result<()> {
     let shown = std::iter::once(agent.program.as_os_str())
         .chain(agent.leading.iter().map(AsRef::as_ref))
         .map(|word| word.to_string_lossy())
@@ -170,7 +166,10 @@ fn account(reply: &InitializeReply) -> Finding {
 async fn end(session: Session, limit: Limit, version: Option<CliVersion>) -> Finding {
     const NAME: &str = "end";
     let began = Instant::now();
-    let closed = match limit.within("the agent did not end in time, and was killed", session.close()).await {
+    let closed = match limit
+        .within("the agent did not end in time, and was killed", session.close())
+        .await
+    {
         Ok(closed) => closed,
         Err(error) => return Finding::broken(NAME, error.to_string(), too_slow(version)),
     };
