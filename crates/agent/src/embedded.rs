@@ -56,7 +56,7 @@ use conversation::Conversation;
 use shared::Shared;
 use thinker::{Thinker, reminder};
 
-pub use flags::text_prompt;
+pub use flags::{flags, text_prompt};
 pub use launch::run;
 pub use setup::{Setup, Start};
 pub use thought::{Thinking, Thought};

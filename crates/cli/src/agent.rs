@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use duologue::{Session, SessionBuilder, find};
 
 use crate::print;
-use crate::visible::ours;
+use crate::visible::{line, ours, shown};
 
 /// An agent that can be started.
 #[derive(Debug)]
@@ -31,6 +31,14 @@ impl Agent {
         Ok(Self { program, leading })
     }
 
+    /// Whether this is the embedded agent: this program, or one that it has installed.
+    pub(crate) fn is_ours(&self) -> bool {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let us = std::env::current_exe().ok().and_then(|us| real(&us));
+        let agent = self.leading.first().is_some_and(|word| word == "agent");
+        (agent && us.is_some() && real(&self.program) == us) || is_installed(&self.program)
+    }
+
     /// The same, or the embedded agent if none is named and Claude Code is not there.
     ///
     /// # Errors
@@ -39,6 +47,17 @@ impl Agent {
         match Self::resolve(command) {
             Err(error) if command.is_empty() && error.is::<find::NotFound>() => {
                 print::err(&ours("Claude Code is not installed here: the embedded agent answers."));
+                let local = error.downcast_ref::<find::NotFound>().and_then(|error| {
+                    let local =
+                        |it: &&find::Looked| it.verdict == find::Verdict::InWorkingDirectory;
+                    error.looked.iter().find(local)
+                });
+                if let Some(local) = local {
+                    print::err(&shown!(
+                        "{} is in the working directory and was not run; --agent runs it.",
+                        line(local.path.as_path())
+                    ));
+                }
                 Self::embedded()
             }
             resolved => resolved,
@@ -58,6 +77,16 @@ impl Agent {
     pub(crate) fn session(self) -> SessionBuilder {
         Session::builder().program(self.program).program_args(self.leading)
     }
+}
+
+#[cfg(unix)]
+fn is_installed(program: &Path) -> bool {
+    crate::install::is_made_by(program, "agent")
+}
+
+#[cfg(not(unix))]
+fn is_installed(_: &Path) -> bool {
+    false
 }
 
 /// The words of a command: given one by one, or as one text in which a shell's quotes count. A path

@@ -111,6 +111,19 @@ const ALIASES: &[(&str, &str)] = &[
     ("--disallowed-tools", "--disallowedTools"),
 ];
 
+/// The flags that [`run`](super::run) understands, each with whether it takes a value: for the completions of a shell.
+///
+/// ```
+/// let flags: Vec<_> = duologue_agent::embedded::flags().collect();
+/// assert!(flags.contains(&("--model", true)) && flags.contains(&("-p", false)));
+/// ```
+pub fn flags() -> impl Iterator<Item = (&'static str, bool)> {
+    let takes =
+        |name: &str| FLAGS.iter().any(|(flag, takes)| *flag == name && *takes != Takes::Nothing);
+    let aliases = ALIASES.iter().map(move |(alias, name)| (*alias, takes(name)));
+    FLAGS.iter().map(|(flag, takes)| (*flag, *takes != Takes::Nothing)).chain(aliases)
+}
+
 /// A command line, taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {

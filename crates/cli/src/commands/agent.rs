@@ -7,7 +7,7 @@ use std::path::Path;
 use duologue_agent::embedded::{self, Setup};
 
 use crate::args::Agent;
-use crate::install::{self, MADE_BY};
+use crate::install::{self, Script};
 use crate::{exit, print, runtime};
 
 pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
@@ -41,7 +41,7 @@ fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
         duologue_model::Scenario::read(&scenario)?;
     }
     let folder = &install::folder(folder)?;
-    let mut command = install::us()? + " agent";
+    let mut script = Script::made_by("agent").code("exec ").word(install::us()?)?.code("agent ");
     let mut is_path = false;
     for flag in flags {
         // It is started from anywhere.
@@ -56,10 +56,9 @@ fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
             None => OsString::from(flag),
         };
         is_path = flag == "--scenario";
-        command = command + " " + &install::word(&flag)?;
+        script = script.word(&flag)?;
     }
-    let script = format!("{MADE_BY}agent --install`.\nexec {command} \"$@\"\n");
-    let path = install::claude(folder, &script)?;
+    let path = install::claude(folder, &script.code("\"$@\"\n"))?;
     writeln!(print::data(), "{}", path.display())?;
     Ok(exit::OK)
 }

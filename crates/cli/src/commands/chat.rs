@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use duologue::Session;
 
+use crate::agent::Agent;
 use crate::args::Chat;
 use crate::exit;
 use crate::print;
@@ -61,10 +62,15 @@ async fn chat(args: &Chat) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
+/// Whether the embedded agent was named.
+fn is_ours(args: &Chat) -> bool {
+    Agent::resolve(&args.session.agent).is_ok_and(|agent| agent.is_ours())
+}
+
 /// Who is there.
 fn greeting(args: &Chat, session: &Session, renderer: &render::Renderer) -> Shown {
     let mut parts = vec![match session.version() {
-        Some(version) if args.session.is_embedded() => {
+        Some(version) if args.session.is_embedded() || is_ours(args) => {
             shown!("embedded agent (as {})", line(Foreign::of(&version)))
         }
         Some(version) => shown!("Claude Code {}", line(Foreign::of(&version))),

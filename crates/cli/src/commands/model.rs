@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
-use duologue_model::{Scenario, Server};
+use duologue_model::{Scenario, Server, StartError};
 use serde_json::json;
 
 use crate::args::{Model, ModelCommand, ModelServe};
@@ -19,7 +19,18 @@ pub(crate) fn run(args: &Model) -> anyhow::Result<u8> {
 async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
     let scenario = Scenario::read(&args.scenario)
         .with_context(|| format!("{} cannot be used", args.scenario.display()))?;
-    let server = Server::start_on(SocketAddr::new(args.host, args.port), scenario).await?;
+    let server = match Server::start_on(SocketAddr::new(args.host, args.port), scenario).await {
+        Err(StartError::Listen { address, source, .. })
+            if source.kind() == std::io::ErrorKind::AddrInUse =>
+        {
+            anyhow::bail!(
+                "port {} is in use on {}: choose another, or --port 0 for a free one",
+                address.port(),
+                address.ip()
+            )
+        }
+        started => started?,
+    };
     writeln!(print::data(), "{}", json!({ "base_url": server.base_url() }))?;
     let mut told = 0;
     let mut interrupts = runtime::Interrupts::new();

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
-use crate::install::{self, MADE_BY, word};
+use crate::install::{self, Script};
 use crate::print;
 use crate::visible::{line, shown};
 
@@ -40,30 +40,29 @@ pub(crate) fn run(args: &Replay) -> anyhow::Result<u8> {
 /// A `claude` that replays.
 fn install(args: &Replay) -> anyhow::Result<u8> {
     let folder = install::folder(args.install.as_deref().context("no folder")?)?;
-    let us = install::us()?;
-    let mut flags = String::new();
     let alike = match args.alike {
         Alike::Exact => "exact",
         Alike::Loose => "loose",
         Alike::Any => "any",
     };
-    flags.push_str(&format!(" --match {alike}"));
+    let mut flags = vec!["--match".to_owned(), alike.to_owned()];
     if args.on_mismatch == OnMismatch::Continue {
-        flags.push_str(" --on-mismatch continue");
+        flags.extend(["--on-mismatch", "continue"].map(str::to_owned));
     }
     if let Speed::Times(factor) = args.speed {
-        flags.push_str(&format!(" --speed {factor}"));
+        flags.extend(["--speed".to_owned(), factor.to_string()]);
     }
-    let tape = match &args.tape {
-        Some(tape) => word(std::path::absolute(tape)?.as_os_str())?,
-        None => "''".to_owned(),
-    };
-    let script = format!(
-        "{MADE_BY}replay --install`: the agent on a tape.\n\
-         tape=${{{TAPE}:-{tape}}}\n\
-         [ -n \"$tape\" ] || {{ echo 'duologue: set {TAPE} to the tape that is to be replayed' >&2; exit 2; }}\n\
-         exec {us} replay{flags} \"$tape\" -- \"$@\"\n"
-    );
+    let tape = args.tape.as_ref().map(std::path::absolute).transpose()?.unwrap_or_default();
+    let script = Script::made_by("replay")
+        .code("tape=${DUOLOGUE_TAPE-}\n[ -n \"$tape\" ] || tape=")
+        .word(tape)?
+        .code(
+            "\n[ -n \"$tape\" ] || { echo 'duologue: set DUOLOGUE_TAPE to the tape to replay' >&2; exit 2; }\nexec ",
+        )
+        .word(install::us()?)?
+        .code("replay ")
+        .words(flags)?
+        .code("\"$tape\" -- \"$@\"\n");
     let path = install::claude(&folder, &script)?;
     print::err(&shown!("{} replays {}", line(path.as_path()), TAPE));
     Ok(exit::OK)

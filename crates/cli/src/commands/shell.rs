@@ -4,15 +4,34 @@ use std::fs;
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
+use clap::{Arg, ArgAction, CommandFactory as _};
+use duologue_agent::embedded;
 
 use crate::args::{Args, Completions, Man};
 use crate::output_file::{Access, OutputFile};
 use crate::{exit, print};
 
+/// The whole command line. `agent` passes its flags on as they are, so clap does not know them.
+fn command() -> clap::Command {
+    Args::command().mut_subcommand("agent", |agent| {
+        let agent = agent.disable_help_flag(true).disable_version_flag(true);
+        let install = Arg::new("--install").long("install").value_name("DIR").num_args(1);
+        embedded::flags().fold(agent.arg(install), |agent, (flag, takes_value)| {
+            let name = flag.trim_start_matches('-');
+            let mut letters = name.chars();
+            let arg = match (letters.next(), letters.next()) {
+                (Some(letter), None) => Arg::new(flag).short(letter),
+                _ => Arg::new(flag).long(name),
+            };
+            let action = if takes_value { ArgAction::Append } else { ArgAction::SetTrue };
+            agent.arg(arg.action(action))
+        })
+    })
+}
+
 pub(crate) fn completions(completions: &Completions) -> anyhow::Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(completions.shell, &mut Args::command(), "duologue", &mut script);
+    clap_complete::generate(completions.shell, &mut command(), "duologue", &mut script);
     print::data().write_all(&script)?;
     Ok(exit::OK)
 }
@@ -21,7 +40,7 @@ pub(crate) fn man(man: &Man) -> anyhow::Result<u8> {
     let folder = &man.folder;
     let cannot = || format!("the manual pages cannot be written to {}", folder.display());
     let made = tempfile::tempdir().with_context(cannot)?;
-    clap_mangen::generate_to(Args::command(), made.path()).with_context(cannot)?;
+    clap_mangen::generate_to(command(), made.path()).with_context(cannot)?;
     fs::create_dir_all(folder).with_context(cannot)?;
     let mut pages = Vec::new();
     // All of them are checked before the first is written.

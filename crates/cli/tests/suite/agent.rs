@@ -45,9 +45,11 @@ fn ask(place: &Path, replies: Value, args: &[&str]) -> (Value, Output) {
 }
 
 #[test]
-fn it_tells_the_version_that_hosts_look_for() {
+fn it_tells_the_version_that_hosts_look_for_and_what_it_is() {
     let output = duologue().args(["agent", "-v"]).output().unwrap();
-    assert_eq!(text(&output.stdout), "2.1.325 (Claude Code)\n");
+    let told = text(&output.stdout);
+    assert!(told.starts_with("2.1.325 (embedded agent of duologue "), "{told}");
+    assert!(!told.contains("Claude"), "{told}");
 }
 
 #[test]
@@ -342,7 +344,11 @@ fn it_is_installed_as_claude() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let claude = place.path().join("bin/claude");
     let output = std::process::Command::new(&claude).arg("--version").output().unwrap();
-    assert_eq!(text(&output.stdout), "2.1.325 (Claude Code)\n");
+    assert!(text(&output.stdout).starts_with("2.1.325 (embedded agent"));
+    let doctor = ["doctor", "--agent", claude.to_str().unwrap()];
+    let output = agent(place.path()).args(doctor).output().unwrap();
+    let report = text(&output.stdout);
+    assert!(report.contains("embedded agent, behaves as 2.1.325"), "{report}");
 }
 
 #[test]

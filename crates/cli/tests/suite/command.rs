@@ -55,6 +55,43 @@ fn completions_know_the_commands_and_their_flags() {
 }
 
 #[test]
+fn the_flags_of_the_agent_are_completed() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = duologue().args(["completions", shell]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let script = text(&output.stdout);
+        for flag in ["scenario", "lenient", "install", "permission-mode", "allowedTools"] {
+            assert!(script.contains(flag), "--{flag} is missing for {shell}");
+        }
+    }
+    // As bash does it: `duologue agent --per<Tab>`.
+    let complete = r#"
+        eval "$(cat)"
+        COMP_WORDS=(duologue agent --permission-) COMP_CWORD=2
+        _duologue duologue --permission- agent
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let script = duologue().args(["completions", "bash"]).output().unwrap().stdout;
+    let bash = assert_cmd::Command::new("bash").args(["-c", complete]).write_stdin(script).output();
+    let offered = text(&bash.unwrap().stdout);
+    assert!(offered.lines().any(|flag| flag == "--permission-mode"), "{offered}");
+}
+
+#[test]
+fn a_port_in_use_is_told_with_what_to_do() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("s.toml");
+    std::fs::write(&scenario, "[[replies]]\nsay = \"Hello.\"\n").unwrap();
+    let args = ["model", "serve", "--port", &port, "--scenario", scenario.to_str().unwrap()];
+    let output = duologue().args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = text(&output.stderr);
+    assert!(told.contains(&port) && told.contains("--port 0"), "{told}");
+}
+
+#[test]
 fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     let man = folder.path().join("man");

@@ -95,24 +95,24 @@ fn one_that_is_named_is_the_only_one() {
 fn a_program_of_the_working_directory_is_never_found() {
     let place = Place::new();
     let local = [
-        "work/claude",
-        "work/bin/claude",
-        "work/node_modules/.bin/claude",
-        "work/.claude/local/claude",
-        "work/.local/bin/claude",
-        "work/sub/bin/claude",
+        "checkout/claude",
+        "checkout/bin/claude",
+        "checkout/node_modules/.bin/claude",
+        "checkout/.claude/local/claude",
+        "checkout/.local/bin/claude",
+        "checkout/sub/bin/claude",
     ];
     for program in local {
         place.program(program);
     }
     fs::create_dir_all(place.at("links")).unwrap();
-    symlink(place.at("work/bin"), place.at("links/into")).unwrap();
-    symlink(place.at("outside"), place.at("work/out")).unwrap();
+    symlink(place.at("checkout/bin"), place.at("links/into")).unwrap();
+    symlink(place.at("outside"), place.at("checkout/out")).unwrap();
     fs::create_dir_all(place.at("program")).unwrap();
-    symlink(place.at("work/claude"), place.at("program/claude")).unwrap();
+    symlink(place.at("checkout/claude"), place.at("program/claude")).unwrap();
     fs::create_dir_all(place.at("outside")).unwrap();
-    let work = place.at("work");
-    let search = |path: &str| Search::nowhere().path(path).cwd(&work);
+    let checkout = place.at("checkout");
+    let search = |path: &str| Search::nowhere().path(path).cwd(&checkout);
     let absolute = |path: &str| place.at(path).to_str().unwrap().to_owned();
     for path in [
         String::new(),
@@ -123,12 +123,12 @@ fn a_program_of_the_working_directory_is_never_found() {
         "./bin".to_owned(),
         "bin".to_owned(),
         "node_modules/.bin:.claude/local".to_owned(),
-        "../work/bin".to_owned(),
-        absolute("work"),
-        absolute("work/bin"),
-        absolute("work/../work/bin"),
-        absolute("outside/../work/bin"),
-        absolute("work/node_modules/.bin"),
+        "../checkout/bin".to_owned(),
+        absolute("checkout"),
+        absolute("checkout/bin"),
+        absolute("checkout/../checkout/bin"),
+        absolute("outside/../checkout/bin"),
+        absolute("checkout/node_modules/.bin"),
         absolute("links/into"),
         absolute("program"),
     ] {
@@ -139,17 +139,17 @@ fn a_program_of_the_working_directory_is_never_found() {
     }
     // A folder that leads out of it is still a part of it.
     place.program("outside/claude");
-    assert!(search(&absolute("work/out")).find().is_err());
+    assert!(search(&absolute("checkout/out")).find().is_err());
     assert_eq!(search(&absolute("outside")).find().unwrap(), place.at("outside/claude"));
     // The home directory must not become the working directory.
-    for home in ["", ".", "work"] {
-        assert!(Search::nowhere().home(home).cwd(&work).find().is_err(), "{home:?}");
+    for home in ["", ".", "checkout"] {
+        assert!(Search::nowhere().home(home).cwd(&checkout).find().is_err(), "{home:?}");
     }
     // The error says where it is, and its path still works.
-    let error = search(&absolute("work/bin")).find().unwrap_err();
+    let error = search(&absolute("checkout/bin")).find().unwrap_err();
     assert_eq!(error.looked[0].verdict, Verdict::InWorkingDirectory);
     assert!(error.to_string().contains("in the working directory: name it to run it"), "{error}");
-    for named in ["bin/claude", "./claude", &absolute("work/bin/claude")] {
+    for named in ["bin/claude", "./claude", &absolute("checkout/bin/claude")] {
         assert!(search("").explicit(Some(Path::new(named))).find().is_ok(), "{named}");
     }
 }

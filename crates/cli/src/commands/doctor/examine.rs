@@ -33,6 +33,7 @@ pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> 
     let version = limit.within(SILENT, find::version(&agent.program, &agent.leading)).await;
     let version = version.ok().flatten();
     let node = machine::node(&agent);
+    let embedded = agent.is_ours();
 
     let began = Instant::now();
     let most = limit.left().unwrap_or(Duration::MAX);
@@ -52,7 +53,12 @@ pub(super) async fn examine(agent: Agent, limit: Limit, report: &mut Report) -> 
     };
     report.version = known.as_ref().map(ToString::to_string);
     report.tested = known.as_ref().map(find::is_tested);
-    report.add(of_version(known));
+    report.add(match known {
+        Some(version) if embedded => {
+            Finding::well("version", format!("embedded agent, behaves as {version}"))
+        }
+        known => of_version(known),
+    });
     report.add(node);
     report.add(machine::config());
     let session = match session {

@@ -1,13 +1,14 @@
 //! `--install`: a `claude` that is something else.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use duologue::find::Search;
 
 use crate::args::Record;
-use crate::install::{self, MADE_BY, word};
+use crate::install::{self, Script};
 use crate::print;
 use crate::visible::{line, shown};
 
@@ -22,10 +23,15 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
         Some(program) => program,
         None => find(&folder)?,
     };
-    let agent = word(agent.as_os_str())?;
-    let leading = args.command.iter().skip(1).map(|argument| word(argument));
-    let leading = leading.collect::<anyhow::Result<Vec<_>>>()?;
-    let agent = std::iter::once(agent).chain(leading).collect::<Vec<_>>().join(" ");
+    // The shell would take it for an option.
+    anyhow::ensure!(
+        !agent.as_os_str().as_encoded_bytes().starts_with(b"-"),
+        "{} cannot be the name of a program; write it as a path",
+        agent.display()
+    );
+    let agent: Vec<OsString> = std::iter::once(agent.into_os_string())
+        .chain(args.command.iter().skip(1).cloned())
+        .collect();
     let tapes = match &args.output {
         Some(output) => std::path::absolute(output)?,
         None => {
@@ -34,40 +40,39 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
             tapes
         }
     };
-    let mut flags = format!(" --queue {}", args.queue);
+    let mut flags = vec![OsString::from("--queue"), args.queue.to_string().into()];
     if args.redact {
-        flags.push_str(" --redact");
+        flags.push("--redact".into());
     }
     for path in &args.paths {
-        flags.push_str(" --path ");
-        flags.push_str(&word(OsStr::new(path))?);
+        flags.extend(["--path".into(), OsString::from(path)]);
     }
-    let us = install::us()?;
-    let tapes = word(tapes.as_os_str())?;
-    let script = format!(
-        "{MADE_BY}record --install`: {agent}, recorded.\n\
-         case \"${{1-}}\" in -v|--version|-h|--help) exec {agent} \"$@\";; esac\n\
-         tape=${{DUOLOGUE_TAPE:-{tapes}}}\n\
-         exec {us} record --number{flags} --output \"$tape\" -- {agent} \"$@\"\n"
-    );
+    let script = Script::made_by("record")
+        .code("case \"${1-}\" in -v|--version|-h|--help) exec ")
+        .words(&agent)?
+        .code("\"$@\";; esac\ntape=${DUOLOGUE_TAPE-}\n[ -n \"$tape\" ] || tape=")
+        .word(&tapes)?
+        .code("\nexec ")
+        .word(install::us()?)?
+        .code("record --number ")
+        .words(&flags)?
+        .code("--output \"$tape\" -- ")
+        .words(&agent)?
+        .code("\"$@\"\n");
     let path = install::claude(&folder, &script)?;
-    print::err(&shown!("{} records to {}", line(path.as_path()), line(&tapes)));
+    print::err(&shown!("{} records to {}", line(path.as_path()), line(tapes.as_path())));
     Ok(())
 }
 
-/// The `claude` on the PATH that is not the one we make, and records nothing by itself.
+/// The installed `claude` that is not the one we make, and records nothing by itself.
 fn find(folder: &Path) -> anyhow::Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .filter(|entry| fs::canonicalize(entry).is_ok_and(|entry| entry != folder))
-        .map(|entry| entry.join("claude"))
-        .filter(|program| can_run(program) && !install::is_made_by(program, "record"))
-        .find_map(|program| std::path::absolute(program).ok())
+    let ours = |program: &PathBuf| {
+        let beside = program.parent().and_then(|entry| fs::canonicalize(entry).ok());
+        beside.is_some_and(|entry| entry == folder) || install::is_made_by(program, "record")
+    };
+    Search::of_this_process()
+        .all()
+        .into_iter()
+        .find(|program| !ours(program))
         .context("there is no `claude` on the PATH; name the agent after --")
-}
-
-fn can_run(program: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    let metadata = fs::metadata(program);
-    metadata.is_ok_and(|program| program.is_file() && program.permissions().mode() & 0o111 != 0)
 }

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use duologue_protocol::RawObject;
+use duologue_protocol::launch::{Launch, Settings};
+
 use super::support::*;
 use crate::process::Signal;
 use crate::process::group::{signal_group, signal_process};
@@ -60,6 +63,90 @@ async fn the_death_of_the_host_ends_its_agents() {
     host.kill().unwrap();
     host.wait().unwrap();
     vanish(&family).await;
+}
+
+/// Not a test by itself: a host whose agent was given a file with a secret.
+#[test]
+fn plays_a_host_with_files() {
+    if std::env::var_os(HOST).is_none() {
+        return;
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _kept = runtime.block_on(async {
+        let note = format!("token {}", "x".repeat(100_000));
+        let settings = RawObject::of(&serde_json::json!({ "note": note })).unwrap();
+        let plan = Launch::new().settings(Settings::Object(settings)).plan(None).unwrap();
+        let script = r#"
+            for arg; do case $arg in --settings=*) file=${arg#--settings=};; esac; done
+            echo "$file"; sleep 1000"#;
+        let started = sh(script).plan(plan).start().unwrap();
+        let mut lines = lines(started.stdout);
+        let file = line(&mut lines).await;
+        writeln!(std::io::stdout(), "file {file}").unwrap();
+        (started.process, started.stdin, lines)
+    });
+    // Until it is killed.
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[tokio::test]
+async fn the_death_of_the_host_leaves_no_files() {
+    let mut host = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "process::tests::guarding::plays_a_host_with_files", "--nocapture"])
+        .env(HOST, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(host.stdout.take().unwrap());
+    let file = said.lines().map(Result::unwrap).find(|line| line.contains("file /")).unwrap();
+    let file = Path::new(file.split_once("file ").unwrap().1);
+    assert!(std::fs::read_to_string(file).unwrap().contains("token"));
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let folder = file.parent().unwrap();
+    soon(async {
+        while folder.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_script_removes_the_folders_that_are_left_and_nothing_else() {
+    for shell in ["/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox"] {
+        if !Path::new(shell).exists() {
+            continue;
+        }
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let names = ["duologue-a b*", "duologue-c", "duologue-d", "other", "duologue-e", "f"];
+        for name in names {
+            std::fs::create_dir_all(at(name).join("inner")).unwrap();
+        }
+        let mut guard = Command::new(shell);
+        if shell.ends_with("busybox") {
+            guard.arg("sh");
+        }
+        let mut guard = guard
+            .args(["-c", include_str!("../guard.sh")])
+            .stdin(Stdio::piped())
+            .current_dir(place.path())
+            .spawn()
+            .unwrap();
+        let mut pipe = guard.stdin.take().unwrap();
+        for name in ["duologue-a b*", "duologue-c", "duologue-d", "other"] {
+            writeln!(pipe, "f {}", at(name).display()).unwrap();
+        }
+        // Not absolute, not a folder of ours, or forgotten.
+        writeln!(pipe, "f duologue-e\nf /\nf\nf *\nd {}", at("duologue-c").display()).unwrap();
+        drop(pipe);
+        assert!(guard.wait().unwrap().success(), "{shell}");
+        let left = names.map(|name| at(name).exists());
+        assert_eq!(left, [false, true, false, true, true, true], "{shell}");
+    }
 }
 
 fn sleeper() -> Child {
