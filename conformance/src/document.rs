@@ -62,7 +62,16 @@ pub(crate) fn write(host: &Matrix, sdks: &Matrix, newest: Option<&str>) -> Strin
     for (name, matrix) in [("our host", host), ("the SDKs", sdks)] {
         let (holds, all) = matrix.count();
         let failures = matrix.failures().len();
-        let _ = writeln!(out, "- With {name}, {holds} of {all} cells hold, and {failures} fail.");
+        let again = matrix.second_attempts();
+        let _ = write!(
+            out,
+            "- With {name}, {holds} of {all} cells hold, and {failures} fail. {} needed a second attempt",
+            again.len()
+        );
+        for (at, (row, column, _)) in again.iter().enumerate() {
+            let _ = write!(out, "{} {row} ({column})", if at == 0 { ":" } else { "," });
+        }
+        out.push_str(".\n");
     }
     if let Some(newest) = newest {
         let among = if peers::NAMES.contains(&newest) {
@@ -168,6 +177,18 @@ mod tests {
             }
         }
         assert!(!cells.values().any(|kind| *kind == "fails"), "a red cell was committed");
+    }
+
+    #[test]
+    fn a_document_names_the_cells_that_needed_a_second_attempt() {
+        let mut matrix = Matrix::default();
+        matrix.set("a", "x", Cell::Pass);
+        matrix.set("b", "x", Cell::Pass);
+        matrix.needed_second_attempt("b", "x", "a race".to_owned());
+        let document = write(&matrix, &Matrix::default(), None);
+        let line = "- With our host, 2 of 2 cells hold, and 0 fail. 1 needed a second attempt: b (x).\n";
+        assert!(document.contains(line), "{document}");
+        assert!(document.contains("0 needed a second attempt.\n"), "{document}");
     }
 
     #[test]

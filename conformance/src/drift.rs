@@ -17,7 +17,8 @@ use crate::case::Case;
 use crate::differences::between;
 use crate::matrix::{Cell, Matrix};
 use crate::peers::{self, AGENT, LIKE, Peer};
-use crate::{Heard, host, offline, play};
+use crate::play::{Heard, play};
+use crate::{host, offline};
 
 /// How many differences of one kind are shown.
 const SHOWN: usize = 100;
@@ -161,7 +162,7 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
     Ok(types.chain(fields).collect())
 }
 
-/// Cases that one of the two passes and the other does not.
+/// Cases that fail, or that one of the two passes and the other does not.
 fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
     let differs = |case: &Case| {
         let known = matrix.cell(case.name, LIKE).map_or("", Cell::word);
@@ -171,7 +172,8 @@ fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
             Cell::Pass | Cell::Differs(_) => "",
             Cell::Lacks(why) | Cell::Fail(why) => why,
         };
-        (cell.word() != known)
+        // A case that fails with both says nothing about the new version, so it cannot count as "nothing new".
+        (cell.word() != known || matches!(cell, Cell::Fail(_)))
             .then(|| format!("{}: {known} became {}: {why}", case.name, cell.word()))
     };
     cases.iter().filter_map(differs).collect()

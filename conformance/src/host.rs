@@ -12,8 +12,9 @@ mod resume;
 mod talk;
 mod turns;
 
+use duologue::protocol::permission::PermissionMode;
 use duologue::{Error, Event, Session, Turn, TurnOutcome};
-use duologue_model::{Block, Reply, Scenario};
+use duologue_model::{Block, Chunk, Reply, Scenario};
 use serde_json::{Value, json};
 
 use crate::case::{Case, Trouble, cases};
@@ -86,6 +87,28 @@ fn tool_results(events: &[Event]) -> Vec<(String, bool)> {
         _ => None,
     };
     events.iter().filter_map(result).collect()
+}
+
+/// A reply that breaks off after its first word, until [`Server::resume`](duologue_model::Server::resume): so that what
+/// the case does meanwhile happens in the middle of the turn, however slow the machine is.
+fn held(text: &str) -> Reply {
+    Reply::text(text).chunk(Chunk::Words).stall_after(3)
+}
+
+/// Reads until the model speaks: then the turn has begun, for the agent and on the tape. Needs partial messages.
+async fn until_it_speaks(turn: &mut Turn) -> Result<(), Trouble> {
+    while let Some(event) = turn.next().await? {
+        if matches!(event, Event::TextDelta(_)) {
+            return Ok(());
+        }
+    }
+    Err(Trouble::fails("the turn ended without a word"))
+}
+
+/// Waits until the agent has read all that was written so far: it reads its lines in their order, and answers this one.
+async fn read_so_far(session: &Session) -> Result<(), Trouble> {
+    session.control().set_permission_mode(PermissionMode::Default).await?;
+    Ok(())
 }
 
 /// How many events are of this kind.

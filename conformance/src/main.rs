@@ -13,32 +13,24 @@ mod host;
 mod matrix;
 mod offline;
 mod peers;
+mod play;
 mod sdk;
 mod stage;
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
-use case::{Case, Trouble};
-use differences::{Differences, Said};
+use case::Case;
 use drift::Drift;
-use matrix::{Cell, Matrix};
+use matrix::Matrix;
 use peers::Peer;
-use stage::Stage;
-
-/// How long one case may take.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// How long processes may take to be gone after a case.
-const GONE: Duration = Duration::from_secs(5);
+use play::{compare, play};
 
 /// Tests this project against the real Claude Code, and its agent beside it.
 #[derive(Debug, Parser)]
@@ -171,7 +163,14 @@ fn run(args: &Args) -> Result<bool> {
     sdks.show();
     for (name, matrix) in [("our host", &matrix), ("the SDKs", &sdks)] {
         let (holds, all) = matrix.count();
-        anstream::eprintln!("{name}: {holds} of {all} cells hold");
+        let again = matrix.second_attempts();
+        anstream::eprintln!(
+            "{name}: {holds} of {all} cells hold; {} needed a second attempt",
+            again.len()
+        );
+        for (row, column, why) in again {
+            anstream::eprintln!("  {row} with {column}, after: {why}");
+        }
     }
     anstream::eprintln!("in {} s", started.elapsed().as_secs());
     let document = document::write(&matrix, &sdks, newest.as_deref());
@@ -188,98 +187,10 @@ fn run(args: &Args) -> Result<bool> {
             stale.join("\n  ")
         );
     }
-    Ok(matrix.failures().is_empty() && sdks.failures().is_empty())
+    Ok(all_is_well(&matrix, &sdks))
 }
 
-/// What each peer said in each case that it passed.
-type Heard = HashMap<(&'static str, String), Said>;
-
-/// Runs all cases with all peers.
-async fn play(
-    cases: &[Case],
-    peers: &[Peer],
-    places: &Arc<Semaphore>,
-    tapes: &Path,
-) -> (Matrix, Heard) {
-    let mut running = JoinSet::new();
-    for peer in peers {
-        for case in cases {
-            let (case, peer, places) = (*case, peer.clone(), Arc::clone(places));
-            let tapes = tapes.to_owned();
-            running.spawn(async move {
-                let _place = places.acquire_owned().await;
-                let mut done = perform(case, &peer, &tapes).await;
-                if let Err(Trouble::Fails(why)) = &done {
-                    // Real peers have their own clocks, and machines their bad moments. It is said.
-                    anstream::eprintln!("again {} {}: {why}", case.name, peer.name);
-                    done = perform(case, &peer, &tapes).await;
-                }
-                (case.name, peer.name, done)
-            });
-        }
-    }
-    let mut matrix = Matrix::default();
-    let mut heard = Heard::new();
-    while let Some(done) = running.join_next().await {
-        // A case does not panic: what it needs is checked.
-        let Ok((row, column, done)) = done else { continue };
-        let cell = Cell::from(done.map(|said| drop(heard.insert((row, column.clone()), said))));
-        anstream::eprintln!("{:7} {row} {column}", cell.word());
-        matrix.set(row, &column, cell);
-    }
-    (matrix, heard)
-}
-
-/// Compares what two peers said, the real one first.
-async fn compare(
-    cases: &[Case],
-    pair: [&Peer; 2],
-    mut heard: Heard,
-    tapes: &Path,
-    matrix: &mut Matrix,
-) -> Result<()> {
-    let mut differences = Differences::read()?;
-    for case in cases {
-        let [real, ours] = pair.map(|peer| heard.remove(&(case.name, peer.name.clone())));
-        let (Some(real), Some(ours)) = (real, ours) else { continue };
-        let mut cell = differences.judge(case.name, &real, &ours);
-        if let Cell::Fail(why) = &cell {
-            // What happens beside each other may come in another order. It is said.
-            anstream::eprintln!("again {} {}: {why}", case.name, differences::COLUMN);
-            let [real, ours] = pair;
-            let real = perform(*case, real, tapes).await;
-            let ours = perform(*case, ours, tapes).await;
-            cell = match (real, ours) {
-                (Ok(real), Ok(ours)) => differences.judge(case.name, &real, &ours),
-                (Err(trouble), _) | (_, Err(trouble)) => Cell::from(Err(trouble)),
-            };
-        }
-        matrix.set(case.name, differences::COLUMN, cell);
-    }
-    if cases.len() == host::CASES.len() {
-        matrix.set(differences::LIST, differences::COLUMN, differences.list());
-    }
-    Ok(())
-}
-
-/// One case with one peer: what was said. Nothing may be left running afterwards.
-async fn perform(case: Case, peer: &Peer, tapes: &Path) -> Result<Said, Trouble> {
-    let tapes = tapes.join(case.name.replace('/', "-")).join(&peer.name);
-    let stage = Stage::new(peer.clone(), tapes.clone())?;
-    let verdict = match tokio::time::timeout(PATIENCE, (case.run)(&stage)).await {
-        Ok(verdict) => verdict,
-        Err(_) => Err(Trouble::fails(format!("took more than {} s", PATIENCE.as_secs()))),
-    };
-    let until = Instant::now() + GONE;
-    while !stage.left_running().is_empty() {
-        if Instant::now() > until {
-            let left = stage.left_running();
-            let left = Err(Trouble::fails(format!("processes left running: {left:?}")));
-            return verdict.and(left);
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    stage.written()?;
-    verdict?;
-    differences::said(&tapes, stage.place())
+/// Whether no cell that decides is red: then the exit code is 0, else 1.
+fn all_is_well(host: &Matrix, sdks: &Matrix) -> bool {
+    host.failures().is_empty() && sdks.failures().is_empty()
 }

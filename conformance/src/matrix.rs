@@ -48,6 +48,8 @@ pub(crate) struct Matrix {
     cells: BTreeMap<(String, String), Cell>,
     /// Columns that do not decide.
     beside: Vec<String>,
+    /// The cells that needed a second attempt, and why the first failed.
+    again: BTreeMap<(String, String), String>,
 }
 
 impl Matrix {
@@ -58,6 +60,17 @@ impl Matrix {
             }
         }
         self.cells.insert((row.to_owned(), column.to_owned()), cell);
+    }
+
+    /// Notes that the first attempt at a cell failed, and why.
+    pub(crate) fn needed_second_attempt(&mut self, row: &str, column: &str, why: String) {
+        self.again.insert((row.to_owned(), column.to_owned()), why);
+    }
+
+    /// The cells that needed a second attempt, whatever came of it, each with the first failure.
+    pub(crate) fn second_attempts(&self) -> Vec<(&str, &str, &str)> {
+        let all = self.again.iter();
+        all.map(|((row, column), why)| (row.as_str(), column.as_str(), why.as_str())).collect()
     }
 
     /// Rows and columns in this order, whatever came first.
@@ -72,7 +85,11 @@ impl Matrix {
     pub(crate) fn beside(&mut self, column: &str, mark: &str) {
         let marked = format!("{column}{mark}");
         for row in self.rows.clone() {
-            if let Some(cell) = self.cells.remove(&(row.clone(), column.to_owned())) {
+            let old = (row.clone(), column.to_owned());
+            if let Some(why) = self.again.remove(&old) {
+                self.again.insert((row.clone(), marked.clone()), why);
+            }
+            if let Some(cell) = self.cells.remove(&old) {
                 self.cells.insert((row, marked.clone()), cell);
             }
         }

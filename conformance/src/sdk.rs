@@ -10,10 +10,10 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::matrix::{Cell, Matrix};
 use crate::peers::{self, Peer};
+use crate::play::panic_message;
 
 /// What the rows of the SDKs begin with.
 pub(crate) const ROOM: &str = "sdk/";
@@ -148,28 +148,36 @@ impl Sdk {
         if status.code() != Some(i32::from(failed)) {
             bail!("the driver ended with {status}");
         }
+        let silent = things.iter().find(|thing| !cells.iter().any(|(known, _)| known == *thing));
+        if cells.is_empty() || silent.is_some() {
+            bail!("the driver reported nothing about {}", silent.map_or("anything", String::as_str));
+        }
         Ok(cells)
     }
 
-    /// Drives a peer; what fails gets a second try, which is said.
-    async fn judge(self, run: &Run, peer: &Peer) -> Vec<(String, Cell)> {
+    /// Drives a peer; what fails gets a second attempt, which is printed and counted.
+    async fn judge(self, run: &Run, peer: &Peer) -> Judged {
         let _place = run.places.acquire().await;
         let tried = tokio::time::timeout(PATIENCE, self.drive(run, peer, &run.things)).await;
         let mut cells = match tried {
             Ok(Ok(cells)) => cells,
-            Ok(Err(error)) => return vec![("all".to_owned(), Cell::Fail(format!("{error:#}")))],
-            Err(_) => return vec![("all".to_owned(), Cell::Fail("it takes too long".to_owned()))],
-        };
-        let failed = cells.iter().filter(|(_, cell)| matches!(cell, Cell::Fail(_)));
-        let failed: Vec<String> = failed.map(|(thing, _)| thing.clone()).collect();
-        if failed.is_empty() {
-            return cells;
-        }
-        for (thing, cell) in &cells {
-            if let Cell::Fail(why) = cell {
-                anstream::eprintln!("again {ROOM}{thing} {}: {why}", self.column(peer));
+            Ok(Err(error)) => return Judged::failed(format!("{error:#}")),
+            Err(_) => {
+                return Judged::failed(format!("it took more than {} s", PATIENCE.as_secs()));
             }
+        };
+        let failures = cells.iter().filter_map(|(thing, cell)| match cell {
+            Cell::Fail(why) => Some((thing.clone(), why.clone())),
+            _ => None,
+        });
+        let first_failures: Vec<(String, String)> = failures.collect();
+        if first_failures.is_empty() {
+            return Judged { cells, first_failures };
         }
+        for (thing, why) in &first_failures {
+            anstream::eprintln!("second attempt: {ROOM}{thing} {}: {why}", self.column(peer));
+        }
+        let failed: Vec<String> = first_failures.iter().map(|(thing, _)| thing.clone()).collect();
         let again = tokio::time::timeout(PATIENCE, self.drive(run, peer, &failed)).await;
         if let Ok(Ok(again)) = again {
             for (thing, cell) in again {
@@ -179,7 +187,22 @@ impl Sdk {
                     .for_each(|known| known.1 = cell.clone());
             }
         }
-        cells
+        Judged { cells, first_failures }
+    }
+}
+
+/// What came of a driver.
+#[derive(Debug)]
+struct Judged {
+    cells: Vec<(String, Cell)>,
+    /// The things that needed a second attempt, and why the first failed.
+    first_failures: Vec<(String, String)>,
+}
+
+impl Judged {
+    /// The driver as a whole failed.
+    fn failed(why: String) -> Self {
+        Self { cells: vec![("all".to_owned(), Cell::Fail(why))], first_failures: Vec::new() }
     }
 }
 
@@ -197,19 +220,22 @@ pub(crate) struct Run {
 /// Lets each SDK drive each peer.
 pub(crate) async fn drive_all(run: Run, peers: &[&Peer]) -> Matrix {
     let run = Arc::new(run);
-    let mut running = JoinSet::new();
+    let mut running = Vec::new();
     for sdk in Sdk::ALL {
         for peer in peers {
-            let (run, peer, at) = (Arc::clone(&run), (*peer).clone(), running.len());
-            running.spawn(async move { (at, sdk.column(&peer), sdk.judge(&run, &peer).await) });
+            let (run, peer) = (Arc::clone(&run), (*peer).clone());
+            let column = sdk.column(&peer);
+            running.push((column, tokio::spawn(async move { sdk.judge(&run, &peer).await })));
         }
     }
-    let mut columns = running.join_all().await;
-    columns.sort_by_key(|(at, ..)| *at);
     let mut matrix = Matrix::default();
-    for (_, column, cells) in columns {
-        for (thing, cell) in cells {
+    for (column, judged) in running {
+        let judged = judged.await.unwrap_or_else(|error| Judged::failed(panic_message(error)));
+        for (thing, cell) in judged.cells {
             matrix.set(&format!("{ROOM}{thing}"), &column, cell);
+        }
+        for (thing, why) in judged.first_failures {
+            matrix.needed_second_attempt(&format!("{ROOM}{thing}"), &column, why);
         }
     }
     matrix

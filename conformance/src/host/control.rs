@@ -2,10 +2,10 @@
 
 use duologue::Error;
 use duologue::protocol::permission::PermissionMode;
-use duologue_model::{Block, Chunk, Reply};
+use duologue_model::Reply;
 use serde_json::json;
 
-use super::{ask, close, says};
+use super::{ask, close, held, says, until_it_speaks};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
@@ -88,14 +88,14 @@ pub(super) async fn set_permission_mode(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn in_a_turn(stage: &Stage) -> Verdict {
-    let slow = Reply::new().say(Block::text("Slowly.")).chunk(Chunk::Chars(1)).pause_ms(200);
-    let (_server, builder) = stage.play(says([slow])).await?;
+    let (server, builder) = stage.play(says([held("In the middle of it.")])).await?;
     let session = builder.partial_messages(true).start().await?;
     let mut turn = session.prompt("Hi").await?;
-    turn.next().await?;
+    until_it_speaks(&mut turn).await?;
     session.control().set_permission_mode(PermissionMode::Plan).await?;
     session.control().set_permission_mode(PermissionMode::Default).await?;
-    same!(turn.outcome().await?.text(), "Slowly.", "the turn");
+    server.resume();
+    same!(turn.outcome().await?.text(), "In the middle of it.", "the turn");
     close(session).await
 }
 

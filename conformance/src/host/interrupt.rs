@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duologue::ask::Decision;
-use duologue::{Event, Session, Turn};
-use duologue_model::{Block, Chunk, Reply, Scenario};
+use duologue::Session;
+use duologue_model::{Block, Chunk, Reply, Scenario, When};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{all, ask, call, close, says, touch};
-use crate::case::{Trouble, Verdict, holds, same};
+use super::{all, ask, call, close, says, touch, until_it_speaks};
+use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
 /// A model that takes its time, then is brief.
@@ -18,16 +18,6 @@ fn dawdles() -> Scenario {
     let text = "word ".repeat(400);
     let slow = Reply::new().say(Block::text(text)).chunk(Chunk::Chars(5)).pause_ms(50);
     says([slow, Reply::text("Still here.")])
-}
-
-/// Reads until the model speaks.
-async fn until_it_speaks(turn: &mut Turn) -> Result<(), Trouble> {
-    while let Some(event) = turn.next().await? {
-        if matches!(event, Event::TextDelta(_)) {
-            return Ok(());
-        }
-    }
-    Err(Trouble::fails("the turn ended without a word"))
 }
 
 /// The next prompt must work.
@@ -58,15 +48,18 @@ pub(super) async fn idle(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn right_away(stage: &Stage) -> Verdict {
-    // Whether the model is asked before the interrupt arrives is a matter of luck.
-    let replies = [Reply::text("Still here.").always()];
+    // Whether the model is asked before the interrupt arrives depends on timing. It does not answer either way.
+    let replies = [
+        Reply::text("Still here.").when(When::prompt("Are you there?")).always(),
+        Reply::text("Never said.").stall_after(0),
+    ];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;
     let mut turn = session.prompt("Talk").await?;
     let receipt = session.interrupt().await?;
     holds!(receipt.effective, "there was nothing to interrupt");
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted() || outcome.is_success(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
     goes_on(session).await
 }
 

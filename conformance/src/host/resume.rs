@@ -133,16 +133,17 @@ pub(super) async fn after_a_crash(stage: &Stage) -> Verdict {
         return Err(Trouble::fails("the conversation was not put on disk"));
     }
     kill(pid).await?;
-    // Whether this prompt meets the dead one or the new one is a matter of luck.
-    let answered = async {
-        for _ in 0..2 {
-            if let Ok((_, outcome)) = ask(&session, "Which word?").await {
-                return outcome.is_success();
-            }
+    // A prompt that is sent at once may still meet the dead one, or not: so the new one is waited for.
+    let restarted = async {
+        while session.pid().is_none_or(|now| now == pid) {
+            tokio::time::sleep(LOOK).await;
         }
-        false
     };
-    holds!(answered.await, "it did not come back");
+    if tokio::time::timeout(PATIENCE, restarted).await.is_err() {
+        return Err(Trouble::fails("it did not come back"));
+    }
+    let (_, outcome) = ask(&session, "Which word?").await?;
+    holds!(outcome.is_success(), "{:?}", outcome.error());
     same!(session.session_id(), Some(id), "the id");
     close(session).await
 }

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use duologue::Event;
 use duologue::ask::Decision;
-use duologue_model::{Block, Chunk, Reply};
+use duologue_model::Reply;
 use tokio::sync::Notify;
 
-use super::{all, close, says, touch};
+use super::{all, close, held, read_so_far, says, touch, until_it_speaks};
 use crate::case::{Trouble, Verdict, holds, same};
 use crate::stage::Stage;
 
-fn slow(text: &str) -> Reply {
-    Reply::new().say(Block::text(text)).chunk(Chunk::Chars(2)).pause_ms(60)
-}
-
 pub(super) async fn queued(stage: &Stage) -> Verdict {
-    let replies = [slow("The first answer, slowly."), Reply::text("The rest.").always()];
-    let (_server, builder) = stage.play(says(replies)).await?;
-    let session = builder.start().await?;
+    let replies = [held("The first answer, in parts."), Reply::text("The rest.").always()];
+    let (server, builder) = stage.play(says(replies)).await?;
+    let session = builder.partial_messages(true).start().await?;
     let mut first = session.prompt("one").await?;
     holds!(first.accepted().await?, "the first was not taken");
+    // The first turn cannot end before both others wait.
+    until_it_speaks(&mut first).await?;
     let mut second = session.prompt("two").await?;
     let mut third = session.prompt("three").await?;
-    same!(first.outcome().await?.text(), "The first answer, slowly.", "the first");
+    read_so_far(&session).await?;
+    server.resume();
+    same!(first.outcome().await?.text(), "The first answer, in parts.", "the first");
     same!(second.outcome().await?.text(), "The rest.", "the second");
     same!(third.outcome().await?.text(), "The rest.", "the third");
     close(session).await
@@ -57,23 +57,25 @@ pub(super) async fn folded(stage: &Stage) -> Verdict {
 
 pub(super) async fn cancelled(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "prompts cannot be taken back")?;
-    let replies = [slow("The first answer, slowly."), Reply::text("Never asked for.").always()];
+    let replies = [held("The first answer, in parts."), Reply::text("Never asked for.").always()];
     let (server, builder) = stage.play(says(replies)).await?;
-    let session = builder.start().await?;
+    let session = builder.partial_messages(true).start().await?;
     let mut first = session.prompt("one").await?;
     holds!(first.accepted().await?, "the first was not taken");
+    until_it_speaks(&mut first).await?;
     let mut second = session.prompt("never mind").await?;
     holds!(second.cancel().await?, "it could not be taken back");
     let (_, outcome) = all(&mut second).await?;
     holds!(outcome.is_cancelled(), "{:?}", outcome.outcome());
-    same!(first.outcome().await?.text(), "The first answer, slowly.", "the first");
+    server.resume();
+    same!(first.outcome().await?.text(), "The first answer, in parts.", "the first");
     let asked = format!("{:?}", server.requests());
     holds!(!asked.contains("never mind"), "the model was asked all the same");
     close(session).await
 }
 
 pub(super) async fn accepted(stage: &Stage) -> Verdict {
-    let (_server, builder) = stage.play(says([slow("Taken.")])).await?;
+    let (_server, builder) = stage.play(says([Reply::text("Taken.")])).await?;
     let session = builder.start().await?;
     let mut turn = session.prompt("one").await?;
     holds!(turn.accepted().await?, "it was not taken");
@@ -84,13 +86,16 @@ pub(super) async fn accepted(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn two_in_flight(stage: &Stage) -> Verdict {
-    let replies = [Reply::text("An answer.").always()];
-    let (_server, builder) = stage.play(says(replies)).await?;
+    let replies = [held("An answer."), Reply::text("An answer.").always()];
+    let (server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;
     let mut turns = Vec::new();
     for prompt in ["one", "two", "three"] {
         turns.push(session.prompt(prompt).await?);
     }
+    // The first turn cannot end before the others wait.
+    read_so_far(&session).await?;
+    server.resume();
     // Read backwards: nothing depends on the order of reading.
     for turn in turns.iter_mut().rev() {
         let outcome = turn.outcome().await?;

@@ -67,3 +67,8 @@ pub use voice::{PlanVerdict, ToolCall, ToolOutput, ToolUse, Voice};
 
 /// The wire's types.
 pub use duologue_protocol as protocol;
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -56,7 +56,7 @@ pub(crate) enum Command {
         about = "What happened? A timeline of a conversation, for people, programs or a browser"
     )]
     Inspect(Inspect),
-    #[command(about = "Print the JSON Schema of the lines on the wire")]
+    #[command(about = "Print the JSON Schema of wire lines, events or scenario files")]
     Schema(Schema),
     #[command(about = "Run an agent unchanged, and write a tape of all it hears and says")]
     Record(Record),
@@ -365,20 +365,25 @@ pub(crate) struct Chat {
     pub(crate) session: SessionArgs,
 }
 
-/// Print the JSON Schema of the lines on the wire.
+/// Print the JSON Schema of wire lines, events or scenario files.
 ///
-/// A line validates if this version understands it. Unknown fields are allowed.
+/// A line validates if this version understands it; unknown fields are allowed. A scenario validates if
+/// `duologue agent --scenario` and `duologue model serve` accept it; unknown fields are errors.
 ///
 /// Exit codes: 0, or 2 if it cannot be written.
 #[derive(Debug, Parser)]
 pub(crate) struct Schema {
     /// Only the lines that go this way
-    #[arg(long, value_enum, conflicts_with = "events")]
+    #[arg(long, value_enum, conflicts_with_all = ["events", "scenario"])]
     pub(crate) direction: Option<Way>,
 
     /// The events of `inspect --json` instead of the lines of the wire
-    #[arg(long)]
+    #[arg(long, conflicts_with = "scenario")]
     pub(crate) events: bool,
+
+    /// Scenario files, in TOML or JSON, instead of the lines of the wire
+    #[arg(long)]
+    pub(crate) scenario: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -53,3 +53,8 @@ pub use session::{
     Control, Events, Handshake, InterruptReceipt, Message, Messages, Respawn, Session,
     SessionBuilder, Turn, Watchdog,
 };
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

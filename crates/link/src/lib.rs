@@ -54,3 +54,8 @@ pub use link::{Ask, Asks, Link, Received, RequestError};
 pub use options::{DEFAULT_BUDGET, DEFAULT_OPEN_REQUESTS, Options, Overflow, Tap};
 pub use spill::Spill;
 pub use standing::Standing;
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

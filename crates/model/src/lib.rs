@@ -78,3 +78,8 @@ pub use scenario::{
 pub use script::{Answer, Mismatch, Script, Unfinished};
 pub use scripted::ScriptedModel;
 pub use server::{Exchange, Server, StartError, Unplayed};
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

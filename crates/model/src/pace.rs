@@ -39,6 +39,11 @@ impl<T> Paced<T> {
         }
     }
 
+    /// Goes on where it stalled, or would have.
+    pub(crate) const fn resume(&mut self) {
+        self.stall_after = None;
+    }
+
     /// Whether this many pieces are reached. A reply with fewer is cut, or stalls, where it would have ended.
     fn reached(&self, after: Option<usize>) -> bool {
         after.is_some_and(|after| self.given >= after || self.pieces.len() == 0)

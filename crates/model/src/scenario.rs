@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::purpose::Purpose;
 
 mod block;
 mod check;
@@ -35,15 +38,16 @@ pub use words::{Chunk, Times};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Scenario {
-    /// What it is about, for people.
+    /// A title for people. It has no effect.
     pub title: Option<String>,
-    /// The model that the replies name as theirs. Without it, the one that was asked for.
+    /// The model that replies are attributed to. Default: the model of the request.
     pub model: Option<String>,
-    /// What goes wrong on purpose in an embedded agent that plays it: `die@3`, and all that `duologue agent --fault`
-    /// takes. The flag and `DUOLOGUE_FAULT` count more. A server of the scenario passes over it.
+    /// A fault of the embedded agent that plays the scenario: `die@3`, or anything else that `duologue agent --fault`
+    /// accepts. The flag and `DUOLOGUE_FAULT` take precedence. The server ignores it.
     pub fault: Option<String>,
-    /// How agents are told apart, by name. `main` and `sub` need no entry: they are the agent that the host talks to,
+    /// How agents are recognised, by name. `main` and `sub` need no entry: they are the agent that the host talks to,
     /// and any sub-agent that no entry describes.
+    #[schemars(transform = not_reserved)]
     pub agents: BTreeMap<String, Who>,
     /// The replies.
     pub replies: Vec<Reply>,
@@ -92,7 +96,7 @@ impl Scenario {
     }
 }
 
-/// How an agent is recognised by its requests. All that is given must hold.
+/// How an agent is recognised by its requests. Every field that is set must hold.
 ///
 /// ```
 /// use duologue_model::{Reply, Scenario, Who};
@@ -104,17 +108,31 @@ impl Scenario {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(extend("minProperties" = 1))]
+#[schemars(transform = one_is_set)]
 #[non_exhaustive]
 pub struct Who {
-    /// Its system prompt contains this.
+    /// The system prompt contains this.
     pub system: Option<String>,
-    /// The first thing it was told contains this: for a sub-agent, its task.
+    /// The first user message contains this: for a sub-agent, its task.
     pub prompt: Option<String>,
-    /// It is offered a tool of this name.
+    /// A tool with this name is offered.
     pub tool: Option<String>,
-    /// The name of its model contains this.
+    /// The model's name contains this.
     pub model: Option<String>,
+}
+
+/// Adds to the schema that at least one field is set. A field that is null is not.
+fn one_is_set(schema: &mut Schema) {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let set = |name: &String| json!({ "required": [name], "properties": { name: { "type": "string" } } });
+    let one: Vec<Value> = fields.map(|fields| fields.keys().map(set).collect()).unwrap_or_default();
+    schema.insert("anyOf".to_owned(), one.into());
+}
+
+/// Adds to the schema of `agents` that some names are taken.
+fn not_reserved(schema: &mut Schema) {
+    let reserved = Purpose::ALL.map(Purpose::as_str);
+    schema.insert("propertyNames".to_owned(), json!({ "not": { "enum": reserved } }));
 }
 
 impl Who {

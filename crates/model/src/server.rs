@@ -96,6 +96,8 @@ struct Shared {
     asked: watch::Sender<u64>,
     /// Becomes true when the server is to end; streams that stall or wait end with it.
     ending: watch::Sender<bool>,
+    /// Becomes true when streams that stall go on.
+    resuming: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -145,6 +147,7 @@ impl Server {
             turns: watch::Sender::new(0),
             asked: watch::Sender::new(0),
             ending: watch::Sender::new(false),
+            resuming: watch::Sender::new(false),
         });
         let routes = checks::checked(routes::routes(shared.clone()), bound);
         let serving = tokio::spawn(connections::serve(listener, routes, shared.clone()));
@@ -205,6 +208,27 @@ impl Server {
         Ok(state.script.finished()?)
     }
 
+    /// Lets streams that stall (`stall_after`) go on to their end: those that wait now, and all that follow.
+    ///
+    /// So a test can do things in the middle of an answer, however long they take:
+    ///
+    /// ```
+    /// use duologue_model::{Chunk, Reply, Scenario, Server};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// // `message_start`, `content_block_start` and the first word are sent, then nothing.
+    /// let reply = Reply::text("One moment.").chunk(Chunk::Words).stall_after(3);
+    /// let server = Server::start(Scenario::new().reply(reply)).await?;
+    /// server.wait_for(1).await;
+    /// // … the client has the beginning of an answer …
+    /// server.resume();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resume(&self) {
+        self.shared.resuming.send_replace(true);
+    }
+
     /// Ends it: streams are cut, the port is free again.
     pub async fn shutdown(mut self) {
         self.shared.ending.send_replace(true);
@@ -246,6 +270,17 @@ impl Shared {
         async move {
             // If the sender is gone, so is the server.
             drop(ending.wait_for(|ending| *ending).await);
+        }
+    }
+
+    /// Becomes ready when streams that stall go on.
+    fn resumed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut resuming = self.resuming.subscribe();
+        async move {
+            if resuming.wait_for(|resuming| *resuming).await.is_err() {
+                // The server is gone, and ends its streams.
+                std::future::pending::<()>().await;
+            }
         }
     }
 

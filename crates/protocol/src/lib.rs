@@ -86,3 +86,8 @@ pub use to_agent::{
 };
 pub use to_host::ToHost;
 pub use wire::{Extra, Field, Finding, Map, Schemas, Survey, UnknownObject, Wire};
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -1,7 +1,8 @@
 //! Compares two tapes by meaning: what happened, not which bytes said so.
 //!
 //! Both are folded into events. What every run makes anew (ids, times, costs, tokens) does not count;
-//! neither does the order of things within a turn that do not depend on each other.
+//! neither does the order of things within a turn that do not depend on each other. The host's prompts and requests, and
+//! the answers to its requests, belong to no turn: whether one has begun when they are written depends on timing.
 //!
 //! ```
 //! use duologue_tape::Reader;

@@ -71,3 +71,8 @@ struct Guide;
 
 /// The newest version of the format that this crate reads and writes.
 pub const FORMAT_VERSION: u64 = 1;
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -30,5 +30,17 @@ struct WriteAnAgent;
 #[doc = include_str!("../../../docs/play-a-script.md")]
 struct PlayAScript;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/scenarios.md")]
+struct Scenarios;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tape-format.md")]
+struct TapeFormat;
+
 pub use reasons::{Named, Reason, Reasons};
 pub use recordings::{Entry, Recording, recordings, root};
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

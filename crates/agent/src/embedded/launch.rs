@@ -1,5 +1,6 @@
 //! [`run`]: the embedded agent as a process, from its command line to its exit code.
 
+mod first_line;
 pub(crate) mod input;
 pub(crate) mod parse;
 pub(crate) mod print;
@@ -41,11 +42,13 @@ pub(crate) struct Refused {
     pub(crate) message: String,
     /// A result in place of a conversation.
     pub(crate) result: Option<String>,
+    /// A host is about to write its first line to stdin.
+    host_writes: bool,
 }
 
 impl<T: Into<String>> From<T> for Refused {
     fn from(message: T) -> Self {
-        Self { message: message.into(), result: None }
+        Self { message: message.into(), result: None, host_writes: false }
     }
 }
 
@@ -67,6 +70,9 @@ pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
                 let _ = say(&format!("{result}\n"));
             }
             complain(&refused.message);
+            if refused.host_writes {
+                first_line::wait(stdin(), first_line::LIMIT).await;
+            }
             1
         }
     }
@@ -96,7 +102,8 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, Refused> 
     setup.options.info.models = super::choose::models(&name);
     setup.options.info.model = name.into();
     setup.options.info.api_key_source = key_source.into();
-    let conversation = open(setup)?;
+    let host_writes = invocation.input == Format::StreamJson;
+    let conversation = open(setup).map_err(|refused| Refused { host_writes, ..refused })?;
     if let Some(notice) = model.notice() {
         complain(&notice);
     }
@@ -221,7 +228,7 @@ pub(crate) fn refused(message: String, session: &str) -> Refused {
         "modelUsage": {}, "permission_denials": [], "uuid": uuid::Uuid::new_v4().to_string(),
         "errors": [message],
     });
-    Refused { message, result: Some(result.to_string()) }
+    Refused { message, result: Some(result.to_string()), host_writes: false }
 }
 
 /// Whoever has read enough need not be told that there is more.

@@ -10,6 +10,7 @@ use crate::{exit, print};
 pub(crate) fn run(args: &Schema) -> anyhow::Result<u8> {
     let schema = match args.direction.map(Direction::from) {
         _ if args.events => schema::of_events(),
+        _ if args.scenario => duologue_model::schema(),
         Some(direction) => schema::of(direction),
         None => schema::of_both(),
     };

@@ -35,6 +35,7 @@ mod record_signals;
 #[cfg(unix)]
 mod record_terminal;
 mod redact;
+mod reference;
 #[cfg(unix)]
 mod replay;
 #[cfg(unix)]

@@ -1,4 +1,14 @@
-//! The commands of the pages run, and print what the pages say they print.
+//! The commands of the pages run, print exactly what the pages show, and end with the exit code that the pages state.
+//!
+//! In a `console` block of a page in `docs/`:
+//!
+//! - a line that begins with `$ ` is a command, up to the first line without a `\` at its end;
+//! - what follows is what it prints to stdout and stderr, `…` standing for anything, a line of `…` for any lines. A
+//!   command that is followed by nothing prints nothing;
+//! - `$ echo $?` and a number state the exit code of the command before it. Without that, it is 0.
+//!
+//! A block of another language after a line that ends with a file name, as in "`talk.toml`:", is that file.
+//! `console,no_run` is not run: it needs a network, a key, a person or a program that is not part of this project.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,36 +22,85 @@ use super::command::text;
 /// The folder of the pages, whatever it is called here.
 const PROJECT: &str = "/project";
 
-/// A command of a page, and what follows it there.
-struct Step {
+/// What a page has readers do.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// A file with this name and text is there.
+    File { name: String, text: String },
+    Command(Shown),
+}
+
+/// A command of a page, and what the page says about it.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
     line: usize,
     command: String,
     prints: Vec<String>,
+    code: i32,
 }
 
-/// The commands in the `console` blocks of a page. `console,no_run` is not run.
-fn steps(page: &str) -> Vec<Step> {
-    let page = fs::read_to_string(root().join(page)).unwrap();
+/// The commands and files of a page, in their order.
+fn steps(page: &str) -> Result<Vec<Step>, String> {
     let mut steps: Vec<Step> = Vec::new();
-    let mut in_console = false;
-    let mut goes_on = false;
+    // The language of the block that is open, and the last line before it that was not empty.
+    let (mut language, mut before) = (None, "");
+    let (mut goes_on, mut states_code) = (false, false);
     for (line, text) in (1..).zip(page.lines()) {
         if let Some(info) = text.strip_prefix("```") {
-            in_console = info == "console";
-        } else if !in_console {
-        } else if let Some(command) = text.strip_prefix("$ ") {
-            steps.push(Step { line, command: command.to_owned(), prints: Vec::new() });
-            goes_on = command.ends_with('\\');
-        } else if goes_on {
-            let command = &mut steps.last_mut().unwrap().command;
-            command.push('\n');
-            command.push_str(text);
-            goes_on = text.ends_with('\\');
-        } else {
-            steps.last_mut().unwrap().prints.push(text.to_owned());
+            if states_code {
+                return Err(format!("line {line}: `echo $?` without a number"));
+            }
+            if language.take().is_none() {
+                language = Some(info);
+                if let Some(name) = file_name(before, info) {
+                    steps.push(Step::File { name: name.to_owned(), text: String::new() });
+                    language = Some("file");
+                }
+            }
+            (before, goes_on) = ("", false);
+            continue;
+        }
+        match (language, steps.last_mut()) {
+            (None, _) => before = if text.is_empty() { before } else { text },
+            (Some("file"), Some(Step::File { text: file, .. })) => {
+                file.push_str(text);
+                file.push('\n');
+            }
+            (Some("console"), last) => match (text.strip_prefix("$ "), last) {
+                (Some("echo $?"), Some(Step::Command(_))) => states_code = true,
+                (Some(command), _) => {
+                    let command = command.to_owned();
+                    goes_on = command.ends_with('\\');
+                    steps.push(Step::Command(Shown { line, command, prints: Vec::new(), code: 0 }));
+                }
+                (None, Some(Step::Command(shown))) if states_code => {
+                    let code = text.trim().parse();
+                    shown.code = code.map_err(|_| format!("line {line}: no exit code: {text}"))?;
+                    states_code = false;
+                }
+                (None, Some(Step::Command(shown))) if goes_on => {
+                    shown.command.push('\n');
+                    shown.command.push_str(text);
+                    goes_on = text.ends_with('\\');
+                }
+                (None, Some(Step::Command(shown))) => shown.prints.push(text.to_owned()),
+                (None, _) => return Err(format!("line {line}: output without a command: {text}")),
+            },
+            _ => {}
         }
     }
-    steps
+    Ok(steps)
+}
+
+/// The name of the file that a block of this language is, by the line before it.
+fn file_name<'a>(before: &'a str, language: &str) -> Option<&'a str> {
+    let name = before.strip_suffix("`:")?.rsplit('`').next()?;
+    let endings: &[&str] = match language {
+        "toml" => &[".toml"],
+        "json" => &[".json", ".tape"],
+        _ => return None,
+    };
+    endings.iter().any(|ending| name.ends_with(ending)).then_some(name)
 }
 
 /// Whether a text is as it is said to be, where `…` stands for anything.
@@ -65,6 +124,22 @@ fn all_alike(said: &[String], lines: &[&str]) -> bool {
     }
 }
 
+/// What is wrong about a command that ended like this.
+fn judge(shown: &Shown, code: Option<i32>, printed: &str) -> Result<(), String> {
+    let Shown { line, command, prints, code: stated } = shown;
+    if code != Some(*stated) {
+        return Err(format!(
+            "line {line}: {command}\nended with {code:?}, the page says {stated}; it printed:\n{printed}"
+        ));
+    }
+    let lines: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
+    if !all_alike(prints, &lines) {
+        let wanted = prints.join("\n");
+        return Err(format!("line {line}: {command}\nprints:\n{printed}\nthe page says:\n{wanted}"));
+    }
+    Ok(())
+}
+
 fn run(page: &str) {
     let home = tempfile::tempdir().unwrap();
     let here = home.path().canonicalize().unwrap();
@@ -79,43 +154,103 @@ fn run(page: &str) {
     assert!(installed.unwrap().status.success());
     symlink(duologue, bin.join("duologue")).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let steps = steps(page);
-    assert!(!steps.is_empty(), "{page} has no commands");
-    for Step { line, command, prints } in steps {
+    let text_of_page = fs::read_to_string(root().join(page)).unwrap();
+    let mut faults = Vec::new();
+    for step in steps(&text_of_page).unwrap_or_else(|fault| panic!("{page}: {fault}")) {
+        let shown = match step {
+            Step::File { name, text } => {
+                fs::write(project.join(name), text).unwrap();
+                continue;
+            }
+            Step::Command(shown) => shown,
+        };
         let output = Command::new("sh")
-            .args(["-c", &format!("exec 2>&1\n{command}")])
+            .args(["-c", &format!("exec 2>&1\n{}", shown.command)])
             .current_dir(&project)
             .env("HOME", &here)
             .env("PATH", &path)
             .env_remove("ANTHROPIC_API_KEY")
             .env_remove("ANTHROPIC_AUTH_TOKEN")
             .env_remove("ANTHROPIC_BASE_URL")
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .env_remove("XDG_DATA_HOME")
             .output()
             .unwrap();
         let printed = text(&output.stdout).replace(project.to_str().unwrap(), PROJECT);
-        // 2 is a wrong command line. Others are the command's answers: of diff, for instance.
-        let code = output.status.code();
-        let ran = code.is_some_and(|code| code != 2 && code < 125);
-        assert!(ran, "{page}:{line}: {command}\nended with {code:?}:\n{printed}");
-        let lines: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
-        assert!(
-            prints.is_empty() || all_alike(&prints, &lines),
-            "{page}:{line}: {command}\nprints:\n{printed}"
-        );
+        if let Err(fault) = judge(&shown, output.status.code(), &printed) {
+            faults.push(format!("{page}: {fault}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
+
+macro_rules! pages {
+    ($($test:ident: $page:literal,)*) => {
+        /// The pages whose commands run.
+        const PAGES: &[&str] = &[$($page),*];
+
+        $(#[test]
+        fn $test() {
+            run(concat!("docs/", $page));
+        })*
+    };
+}
+
+pages! {
+    environment: "environment.md",
+    exit_codes: "exit-codes.md",
+    from_the_shell: "from-the-shell.md",
+    record_and_replay: "record-and-replay.md",
+    scenarios: "scenarios.md",
+    see_the_wire: "see-the-wire.md",
+    tape_format: "tape-format.md",
+    test_offline: "test-offline.md",
+}
+
+#[test]
+fn every_page_with_commands_is_run() {
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !name.ends_with(".md") {
+            continue;
+        }
+        let steps = steps(&fs::read_to_string(&path).unwrap()).unwrap();
+        let has_commands = steps.iter().any(|step| matches!(step, Step::Command(_)));
+        assert_eq!(has_commands, PAGES.contains(&name), "docs/{name}: is it run by this file?");
     }
 }
 
-#[test]
-fn from_the_shell() {
-    run("docs/from-the-shell.md");
+/// The faults of a page of one block, if its only command ended like this.
+fn fault(block: &str, code: i32, printed: &str) -> Option<String> {
+    let page = format!("```console\n{block}\n```\n");
+    let [Step::Command(shown)] = &steps(&page).unwrap()[..] else { panic!("{block}") };
+    judge(shown, Some(code), printed).err()
 }
 
 #[test]
-fn record_and_replay() {
-    run("docs/record-and-replay.md");
+fn a_command_ends_with_the_code_that_the_page_states_or_with_0() {
+    assert_eq!(fault("$ true", 0, ""), None);
+    assert!(fault("$ true", 1, "").unwrap().contains("the page says 0"));
+    assert!(fault("$ true", 3, "").is_some());
+    assert_eq!(fault("$ false\n$ echo $?\n3", 3, ""), None);
+    assert!(fault("$ false\n$ echo $?\n3", 0, "").unwrap().contains("the page says 3"));
+    assert!(steps("```console\n$ false\n$ echo $?\n```\n").is_err(), "no number follows");
+    assert!(steps("```console\n$ false\n$ echo $?\nsome\n```\n").is_err(), "it is not a number");
 }
 
 #[test]
-fn see_the_wire() {
-    run("docs/see-the-wire.md");
+fn a_command_without_output_on_the_page_prints_nothing() {
+    assert!(fault("$ true", 0, "surprise\n").is_some());
+    assert_eq!(fault("$ true\n…", 0, "any\nthing\n"), None);
+    assert_eq!(fault("$ true\na…c", 0, "abc\n"), None);
+    assert!(fault("$ true\na…c", 0, "abd\n").is_some());
+    assert!(steps("```console\nno command\n```\n").is_err());
+}
+
+#[test]
+fn a_block_after_a_file_name_is_that_file() {
+    let page = "This is `a.toml`:\n\n```toml\nb = 1\n```\n\nNot `a.toml`:\n\n```rust\n```\n";
+    let file = Step::File { name: "a.toml".to_owned(), text: "b = 1\n".to_owned() };
+    assert_eq!(steps(page).unwrap(), [file]);
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A part of a reply. In a file, a string is a text, and anything else is a table:
 ///
@@ -108,31 +108,58 @@ impl From<String> for Block {
 /// Clients pass it back and look no further.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
-/// A block as a table of a file. Exactly one of the first four says what it is.
+/// A block as a table of a file. Exactly one of `text`, `thinking`, `tool` and `block` says what it is.
 #[derive(serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("oneOf" = [
-    { "required": ["text"] }, { "required": ["thinking"] }, { "required": ["tool"] }, { "required": ["block"] }
-]))]
+#[schemars(transform = kinds)]
 struct BlockTable {
     /// A text.
     text: Option<String>,
-    /// A thought.
+    /// A thinking block.
     thinking: Option<String>,
-    /// The name of a tool that is called.
+    /// A call of the tool with this name.
     tool: Option<String>,
-    /// A block as the API sends it, in one piece.
+    /// A content block as the API sends it, in one piece.
     block: Option<Map<String, Value>>,
-    /// Of a text: how often it is said.
+    /// With `text`: how often the text is repeated within the block. Default: 1.
     repeat: Option<usize>,
-    /// Of a thought: what the API signs it with.
+    /// With `thinking`: the signature of the block. Default: a made-up one.
     signature: Option<String>,
-    /// Of a tool: its input.
+    /// With `tool`: its input. Default: an empty object.
     input: Option<Map<String, Value>>,
-    /// Of a tool: its input as text, which need not be JSON.
+    /// With `tool`: its input as text, which need not be valid JSON. Excludes `input`.
     input_text: Option<String>,
-    /// Of a tool: the id of the call.
+    /// With `tool`: the id of the call. Default: a made-up one.
     id: Option<String>,
+}
+
+/// What each kind of block may have beside itself.
+const KINDS: [(&str, &str, &[&str]); 4] = [
+    ("text", "string", &["repeat"]),
+    ("thinking", "string", &["signature"]),
+    ("tool", "string", &["input", "input_text", "id"]),
+    ("block", "object", &[]),
+];
+
+/// Adds to the schema that a block is of one kind, and which fields belong to it. A field that is null is absent.
+fn kinds(schema: &mut Schema) {
+    let given = |field: &str| json!({ "required": [field], "not": absent(field) });
+    let branch = |(kind, is, own): (&str, &str, &[&str])| {
+        let others = KINDS.iter().flat_map(|(other, _, own)| std::iter::once(other).chain(*own));
+        let others = others.filter(|field| **field != kind && !own.contains(field));
+        let excluded: Map<String, Value> =
+            others.map(|field| ((*field).to_owned(), json!({ "type": "null" }))).collect();
+        let mut branch = json!({ "required": [kind], "properties": excluded });
+        branch["properties"][kind] = json!({ "type": is });
+        branch
+    };
+    schema.insert("oneOf".to_owned(), KINDS.map(branch).into());
+    schema.insert("not".to_owned(), json!({ "allOf": [given("input"), given("input_text")] }));
+}
+
+/// A schema of objects that have this field with the value null.
+fn absent(field: &str) -> Value {
+    json!({ "properties": { field: { "type": "null" } } })
 }
 
 impl BlockTable {

@@ -7,6 +7,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde_json::json;
 
 use super::{Block, Chunk, Times, block};
 
@@ -25,41 +26,64 @@ use super::{Block, Chunk, Times, block};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(extend("anyOf" = [{ "required": ["say"] }, { "required": ["error"] }, { "required": ["lines"] }]))]
+#[schemars(transform = makes_sense)]
 #[non_exhaustive]
 pub struct Reply {
-    /// Whose reply it is: `main` if nothing is said, `sub` for any sub-agent, a name from `agents`, or what the CLI asks
-    /// on its own account: `title`, `topic`, `quota`, `summary`, `warmup`, `helper`.
+    /// Which agent gets this reply: `main` (the default), `sub` for any sub-agent, a name from `agents`, or a request
+    /// that the CLI makes by itself: `title`, `topic`, `quota`, `summary`, `warmup`, `helper`.
     pub agent: Option<String>,
-    /// When it is given. Without it, when its turn has come.
+    /// The condition for this reply. Default: none, so that the reply is given in its order.
     pub when: Option<When>,
-    /// How often it is given: once if nothing is said.
+    /// How often it is given: a number, or `"always"`. Default: 1.
     pub times: Times,
-    /// What is said: a text, a block, or a list of them.
+    /// What the model says: a text, a block, or a list of them.
     #[serde(deserialize_with = "block::one_or_many")]
     #[schemars(schema_with = "block::one_or_many_schema")]
     pub say: Vec<Block>,
-    /// The error it meets. With `say`, it comes in the stream, after what was said.
+    /// An API error: a status, or a table. With `say`, the error comes in the stream, after what was said.
     pub error: Option<ApiError>,
-    /// How what is said is cut into deltas.
+    /// How texts are cut into deltas: a number of characters, `"words"`, `"lines"` or `"whole"`. Default: pieces of 24
+    /// characters, or longer ones so that there are at most 200.
     pub chunk: Chunk,
-    /// How long the model thinks before it answers at all, in milliseconds.
+    /// Milliseconds before the response begins. Default: 0.
     pub delay_ms: u64,
-    /// How long it waits before each event of its stream, in milliseconds.
+    /// Milliseconds before each event of the stream. Default: 0.
     pub pause_ms: u64,
-    /// Why it stops. Without it, `tool_use` if it calls a tool, and `end_turn` otherwise.
+    /// The stop reason. Default: `tool_use` if the reply calls a tool, else `end_turn`.
     pub stop: Option<String>,
-    /// What it costs.
+    /// The token counts.
     pub usage: Usage,
-    /// The connection drops after so many events.
+    /// The connection drops after this many events of the stream. Default: never.
     pub cut_after: Option<usize>,
-    /// Nothing more comes after so many events, until the client gives up or the server is shut down.
+    /// The stream stalls after this many events, until the client gives up or the server shuts down. Default: never.
     pub stall_after: Option<usize>,
-    /// Headers of the answer.
+    /// HTTP headers of the response. Only the server sends them.
+    #[schemars(extend("propertyNames" = { "pattern": "^[A-Za-z0-9_-]+$" }))]
+    #[schemars(extend("additionalProperties" = { "type": "string", "pattern": "^[ -~]*$" }))]
     pub headers: BTreeMap<String, String>,
-    /// Lines that an embedded agent writes as they stand, before what it says. No API can send them: the server passes
-    /// over a reply that has nothing else.
+    /// Lines that the embedded agent writes to stdout unchanged, before what it says. An API cannot send them: the server
+    /// skips a reply that has nothing else.
+    #[schemars(inner(regex(pattern = r"^[^\n]*$")))]
     pub lines: Vec<String>,
+}
+
+/// Adds to the schema what [`Scenario::check`](super::Scenario::check) wants of a reply.
+fn makes_sense(schema: &mut Schema) {
+    let says = json!({
+        "required": ["say"],
+        "properties": { "say": { "anyOf": [{ "not": { "type": "array" } }, { "minItems": 1 }] } },
+    });
+    let given = |field: &str| json!({ "required": [field], "properties": { field: { "not": { "type": "null" } } } });
+    let (fails, cut, stalls) = (given("error"), given("cut_after"), given("stall_after"));
+    let writes = json!({ "required": ["lines"], "properties": { "lines": { "minItems": 1 } } });
+    schema.insert("anyOf".to_owned(), json!([says, fails, writes]));
+    schema.insert(
+        "allOf".to_owned(),
+        json!([
+            { "not": { "allOf": [cut, stalls] } },
+            { "not": { "allOf": [fails, { "not": says }, { "anyOf": [cut, stalls] }] } },
+        ]),
+    );
 }
 
 impl Reply {
@@ -193,24 +217,24 @@ impl Reply {
     }
 }
 
-/// What must hold for a reply to be given: all that is set here. New is what came since the model last spoke; what the
-/// CLI adds inside `<system-reminder>` is left out.
+/// The condition for a reply: every field that is set must hold. New is what came since the model last spoke; text that
+/// the CLI adds inside `<system-reminder>` is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(extend("minProperties" = 1))]
+#[schemars(transform = super::one_is_set)]
 #[non_exhaustive]
 pub struct When {
-    /// The new text of the user contains this.
+    /// The user's new text contains this.
     pub prompt: Option<String>,
-    /// A new result of a tool contains this.
+    /// A new tool result contains this.
     pub tool_result: Option<String>,
-    /// A text, or a result of a tool, contains this, new or old: what was resumed, or is left after a compaction.
+    /// Any text or tool result of the request contains this, new or old: what was resumed, or is left after a compaction.
     pub history: Option<String>,
     /// The system prompt contains this.
     pub system: Option<String>,
-    /// A tool of this name is offered.
+    /// A tool with this name is offered.
     pub tool: Option<String>,
-    /// The name of the model contains this.
+    /// The model's name contains this.
     pub model: Option<String>,
 }
 
@@ -259,18 +283,18 @@ impl fmt::Display for When {
     }
 }
 
-/// What a reply costs, in tokens. What is not given is made up: 10 in, a quarter of the characters out, no cache.
+/// The token counts of a reply. Default: 10 in, a quarter of the bytes of the reply out (at least 1), no cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Read.
+    /// Input tokens. Default: 10.
     pub input_tokens: Option<u64>,
-    /// Written.
+    /// Output tokens. Default: a quarter of the bytes of the reply, at least 1.
     pub output_tokens: Option<u64>,
-    /// Read from the cache.
+    /// Tokens read from the cache. Default: 0.
     pub cache_read_input_tokens: Option<u64>,
-    /// Put into the cache.
+    /// Tokens written to the cache. Default: 0.
     pub cache_creation_input_tokens: Option<u64>,
 }
 
@@ -336,14 +360,14 @@ impl From<u16> for ApiError {
 #[derive(serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ErrorTable {
-    /// Its HTTP status.
+    /// The HTTP status, from 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     status: u16,
-    /// Its type. Without it, the one that belongs to the status.
+    /// The error type. Default: the one that belongs to the status.
     kind: Option<String>,
-    /// What it says.
+    /// The message. Default: the one that belongs to the status.
     message: Option<String>,
-    /// The seconds of its `retry-after` header.
+    /// The seconds of the `retry-after` header. Default: no such header.
     retry_after: Option<u64>,
 }
 

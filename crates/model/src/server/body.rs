@@ -12,19 +12,22 @@ use crate::pace::{CutHere, Paced};
 
 /// A body of these pieces.
 pub(super) fn paced(pieces: Paced<Bytes>, shared: &Arc<Shared>) -> Body {
-    let ended = Some(Box::pin(shared.ended()) as Ended);
-    Body::from_stream(Until { pieces, ended, is_cut: false })
+    let ended = Some(Box::pin(shared.ended()) as Signal);
+    let resumed = Some(Box::pin(shared.resumed()) as Signal);
+    Body::from_stream(Until { pieces, ended, resumed, is_cut: false })
 }
 
 /// Pieces that are cut off when the server ends. A body that fails makes it close the connection in the midst of it.
 struct Until {
     pieces: Paced<Bytes>,
     /// None when it was cut off.
-    ended: Option<Ended>,
+    ended: Option<Signal>,
+    /// Becomes ready when streams that stall go on. None once it has.
+    resumed: Option<Signal>,
     is_cut: bool,
 }
 
-type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Signal = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Stream for Until {
     type Item = Result<Bytes, CutHere>;
@@ -35,6 +38,12 @@ impl Stream for Until {
         if this.is_cut || ended.as_mut().poll(context).is_ready() {
             this.ended = None;
             return Poll::Ready(Some(Err(CutHere)));
+        }
+        if let Some(resumed) = &mut this.resumed
+            && resumed.as_mut().poll(context).is_ready()
+        {
+            this.resumed = None;
+            this.pieces.resume();
         }
         let next = Pin::new(&mut this.pieces).poll_next(context);
         if let Poll::Ready(Some(Err(CutHere))) = next {

@@ -123,6 +123,21 @@ async fn a_stream_that_stalls_ends_with_the_server() {
 }
 
 #[tokio::test]
+async fn a_stream_that_stalls_can_be_resumed() {
+    let replies = [Reply::text("Hello.").stall_after(3), Reply::text("Again.").stall_after(0)];
+    let server = server(replies.into_iter().fold(Scenario::new(), Scenario::reply)).await;
+    let body = streamed(asks("hi")).to_string();
+    let mut stream = open(server.address(), "POST", "/v1/messages", &body).await;
+    read_until(&mut stream, "text_delta").await;
+    server.resume();
+    read_until(&mut stream, "message_stop").await;
+    // Those that follow do not stall any more.
+    let next = message(server.address(), &streamed(asks("hi"))).await;
+    assert_eq!(next.events().last().unwrap()["type"], "message_stop");
+    server.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_client_may_leave_a_stream_that_stalls() {
     let server = server(
         Scenario::new().reply(Reply::text("Hello.").stall_after(3)).reply(Reply::text("Again.")),

@@ -70,9 +70,18 @@ struct Folding {
 
 /// Something that happened, without what every run makes anew.
 #[derive(Debug)]
-struct Happened {
-    name: String,
-    fields: Value,
+pub(super) struct Happened {
+    pub(super) name: String,
+    pub(super) fields: Value,
+    /// The tool call that it is the result of.
+    pub(super) call: Option<Call>,
+}
+
+/// A tool call, by the order in which each agent made its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Call {
+    pub(super) agent: u64,
+    pub(super) number: u64,
 }
 
 impl Happened {
@@ -81,6 +90,12 @@ impl Happened {
         let names = ["text", "thinking", "tool_call"];
         let agent = self.fields.get("agent").and_then(Value::as_u64);
         names.contains(&self.name.as_str()).then_some(agent.unwrap_or_default())
+    }
+
+    /// Whether it is something that the host sent, or the answer to it. The host writes when it likes: whether a turn has
+    /// begun by then is a race between two programs, and says nothing about either.
+    fn is_of_no_turn(&self) -> bool {
+        matches!(self.name.as_str(), "prompt_queued" | "control_request" | "control_response")
     }
 
     fn hash(&self) -> u64 {
@@ -187,7 +202,7 @@ impl Comparison {
             Event::ToAgent(line) => folding.transcript.handle_line(Direction::ToAgent, line),
             Event::Exit(Exit { code, signal }) => {
                 let fields = json!({ "code": code, "signal": signal });
-                self.event(side, None, Happened { name: "exit".to_owned(), fields });
+                self.event(side, None, Happened { name: "exit".to_owned(), fields, call: None });
             }
             _ => return,
         }
@@ -224,14 +239,15 @@ impl Comparison {
             let Some(folding) = self.sides.get_mut(side as usize) else { return };
             let Some(event) = folding.transcript.poll_event() else { break };
             let Ok(value) = serde_json::to_value(&event) else { continue };
-            if let Some((name, fields)) = folding.normal.event(value) {
-                self.event(side, event.turn(), Happened { name, fields });
+            if let Some(happened) = folding.normal.event(value) {
+                self.event(side, event.turn(), happened);
             }
         }
         self.forget();
     }
 
     fn event(&mut self, side: Side, turn: Option<u64>, event: Happened) {
+        let turn = turn.filter(|_| !event.is_of_no_turn());
         let Some(folding) = self.sides.get_mut(side as usize) else { return };
         folding.count += 1;
         folding.latest = folding.latest.max(turn.unwrap_or_default());
@@ -290,11 +306,12 @@ impl Comparison {
                 Value::Null,
             ));
         }
-        let [a, mut b] = state.waiting;
-        for event in a.into_values() {
+        let [a, b] = state.waiting.map(|events| events.into_values().collect::<Vec<_>>());
+        let kin = pairs(&a, &b);
+        let mut b: Vec<Option<Happened>> = b.into_iter().map(Some).collect();
+        for (event, kin) in a.into_iter().zip(kin) {
             self.waiting = self.waiting.saturating_sub(event.cost());
-            let kin = b.iter().find(|(_, other)| event.is_kin(other)).map(|(number, _)| *number);
-            match kin.and_then(|number| b.remove(&number)) {
+            match kin.and_then(|at| b.get_mut(at)?.take()) {
                 None => self.differences.push_back(of(
                     Kind::Missing,
                     &event.name,
@@ -317,7 +334,7 @@ impl Comparison {
                 }
             }
         }
-        for event in b.into_values() {
+        for event in b.into_iter().flatten() {
             self.waiting = self.waiting.saturating_sub(event.cost());
             self.differences.push_back(of(
                 Kind::Extra,
@@ -328,6 +345,30 @@ impl Comparison {
             ));
         }
     }
+}
+
+/// Which of the second events may be the same as each of the first, told differently. Results of the same call find each other
+/// first: calls that are carried out beside each other end in any order. For all others, their order decides.
+fn pairs(a: &[Happened], b: &[Happened]) -> Vec<Option<usize>> {
+    let mut pairs = vec![None; a.len()];
+    let mut taken = vec![false; b.len()];
+    let of_calls = b.iter().enumerate().filter_map(|(at, event)| Some((event.call?, at)));
+    let of_calls: HashMap<Call, usize> = of_calls.collect();
+    for (pair, event) in pairs.iter_mut().zip(a) {
+        let same_call = event.call.and_then(|call| of_calls.get(&call).copied());
+        *pair = same_call.filter(|at| b.get(*at).is_some_and(|other| event.is_kin(other)));
+        if let Some(taken) = pair.and_then(|at| taken.get_mut(at)) {
+            *taken = true;
+        }
+    }
+    for (pair, event) in pairs.iter_mut().zip(a).filter(|(pair, _)| pair.is_none()) {
+        let mut free = b.iter().zip(&mut taken).enumerate().filter(|(_, (_, taken))| !**taken);
+        if let Some((at, (_, taken))) = free.find(|(_, (other, _))| event.is_kin(other)) {
+            *taken = true;
+            *pair = Some(at);
+        }
+    }
+    pairs
 }
 
 /// Tells of each field in which two values differ.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use super::comparison::{Call, Happened};
 
 /// Events that tell in pieces what another tells whole, or how long things took.
 const PIECES: &[&str] = &[
@@ -79,18 +81,22 @@ pub(super) struct Normal {
     forms: Vec<(Regex, &'static str)>,
     /// Sub-agents, numbered as they are called for: those that work at the same time speak in any order.
     agents: HashMap<String, usize>,
+    /// Tool calls without a result, by id.
+    calls: HashMap<String, Call>,
+    /// How many tool calls each agent made.
+    called: HashMap<u64, u64>,
 }
 
 impl Default for Normal {
     fn default() -> Self {
         let forms = FORMS.iter().filter_map(|(form, name)| Some((Regex::new(form).ok()?, *name)));
-        Self { forms: forms.collect(), agents: HashMap::new() }
+        Self { forms: forms.collect(), agents: HashMap::new(), calls: HashMap::new(), called: HashMap::new() }
     }
 }
 
 impl Normal {
-    /// The event's name and what counts of it; `None` if nothing does.
-    pub(super) fn event(&mut self, event: Value) -> Option<(String, Value)> {
+    /// What counts of an event; `None` if nothing does.
+    pub(super) fn event(&mut self, event: Value) -> Option<Happened> {
         let Value::Object(mut fields) = event else { return None };
         let name = fields.remove("event")?.as_str()?.to_owned();
         if PIECES.contains(&name.as_str()) {
@@ -108,10 +114,27 @@ impl Normal {
             let number = self.agent(agent);
             fields.insert("agent".to_owned(), number.into());
         }
+        let call = self.call(&name, &fields);
         fields.retain(|key, _| !MADE_UP.contains(&key.as_str()));
         let mut fields = Value::Object(fields);
         self.clean(&mut fields);
-        Some((name, fields))
+        Some(Happened { name, fields, call })
+    }
+
+    /// The call that a result belongs to.
+    fn call(&mut self, event: &str, fields: &Map<String, Value>) -> Option<Call> {
+        let agent = fields.get("agent").and_then(Value::as_u64).unwrap_or_default();
+        let id = |field: &str| fields.get(field).and_then(Value::as_str);
+        match event {
+            "tool_call" => {
+                let number = self.called.entry(agent).or_default();
+                *number += 1;
+                self.calls.insert(id("id")?.to_owned(), Call { agent, number: *number });
+                None
+            }
+            "tool_result" => self.calls.remove(id("tool_use_id").or_else(|| id("id"))?),
+            _ => None,
+        }
     }
 
     fn agent(&mut self, call: String) -> usize {

@@ -1,4 +1,5 @@
 mod cassette;
+mod diff;
 mod reader;
 mod redact;
 mod replay;

@@ -1,5 +1,6 @@
 #[cfg(unix)]
 mod dying;
+mod environment;
 #[cfg(unix)]
 mod faults_dying;
 #[cfg(unix)]

@@ -15,6 +15,12 @@ fn pages(folder: &str) -> Vec<PathBuf> {
     pages
 }
 
+/// The README of every crate.
+fn crate_readmes() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    crates.map(|entry| entry.unwrap().path().join("README.md")).collect()
+}
+
 /// The lines of a page outside of code.
 fn prose(page: &Path) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
@@ -43,7 +49,7 @@ fn anchor(heading: &str) -> String {
 #[test]
 fn every_link_leads_somewhere() {
     let mut broken = Vec::new();
-    for page in [pages("."), pages("docs")].concat() {
+    for page in [pages("."), pages("docs"), crate_readmes()].concat() {
         for link in links(&page) {
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
@@ -73,6 +79,20 @@ fn the_book_holds_every_page() {
         let name = page.file_name().unwrap().to_str().unwrap();
         let held = page == summary || linked.iter().any(|link| link == name);
         assert!(held, "docs/SUMMARY.md does not name {name}");
+    }
+}
+
+#[test]
+fn every_crate_has_a_readme_whose_programs_are_doctests() {
+    for readme in crate_readmes() {
+        let text = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
+        assert!(!links(&readme).is_empty() || text.contains("It is not published."), "{}", readme.display());
+        let library = readme.with_file_name("src").join("lib.rs");
+        if let Ok(library) = fs::read_to_string(library) {
+            assert!(text.contains("```rust"), "{} has no example", readme.display());
+            let included = "include_str!(\"../README.md\")";
+            assert!(library.contains(included), "nobody compiles {}", readme.display());
+        }
     }
 }
 
