@@ -186,7 +186,8 @@ mod tests {
         matrix.set("b", "x", Cell::Pass);
         matrix.needed_second_attempt("b", "x", "a race".to_owned());
         let document = write(&matrix, &Matrix::default(), None);
-        let line = "- With our host, 2 of 2 cells hold, and 0 fail. 1 needed a second attempt: b (x).\n";
+        let line =
+            "- With our host, 2 of 2 cells hold, and 0 fail. 1 needed a second attempt: b (x).\n";
         assert!(document.contains(line), "{document}");
         assert!(document.contains("0 needed a second attempt.\n"), "{document}");
     }

@@ -150,7 +150,10 @@ impl Sdk {
         }
         let silent = things.iter().find(|thing| !cells.iter().any(|(known, _)| known == *thing));
         if cells.is_empty() || silent.is_some() {
-            bail!("the driver reported nothing about {}", silent.map_or("anything", String::as_str));
+            bail!(
+                "the driver reported nothing about {}",
+                silent.map_or("anything", String::as_str)
+            );
         }
         Ok(cells)
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duologue::ask::Decision;
 use duologue::Session;
+use duologue::ask::Decision;
 use duologue_model::{Block, Chunk, Reply, Scenario, When};
 use serde_json::json;
 use tokio::sync::Notify;

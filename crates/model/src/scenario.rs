@@ -124,7 +124,8 @@ pub struct Who {
 /// Adds to the schema that at least one field is set. A field that is null is not.
 fn one_is_set(schema: &mut Schema) {
     let fields = schema.get("properties").and_then(Value::as_object);
-    let set = |name: &String| json!({ "required": [name], "properties": { name: { "type": "string" } } });
+    let set =
+        |name: &String| json!({ "required": [name], "properties": { name: { "type": "string" } } });
     let one: Vec<Value> = fields.map(|fields| fields.keys().map(set).collect()).unwrap_or_default();
     schema.insert("anyOf".to_owned(), one.into());
 }

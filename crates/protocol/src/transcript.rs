@@ -193,11 +193,11 @@ impl Transcript {
 
     /// A line to the host came, which was read already.
     pub fn handle_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
-        self.to_host(decoded, line);
+        self.take_to_host(decoded, line);
         self.tell_limit();
     }
 
-    fn to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
+    fn take_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
         match decoded {
             Decoded::Known(message) => self.message_to_host(message),
             // A result of a new kind ends its turn all the same.

@@ -15,9 +15,9 @@ mod follow;
 mod hostile;
 mod inspect;
 #[cfg(unix)]
-mod output;
-#[cfg(unix)]
 mod limits;
+#[cfg(unix)]
+mod output;
 #[cfg(unix)]
 mod pages;
 #[cfg(unix)]

@@ -26,7 +26,10 @@ const PROJECT: &str = "/project";
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     /// A file with this name and text is there.
-    File { name: String, text: String },
+    File {
+        name: String,
+        text: String,
+    },
     Command(Shown),
 }
 
@@ -135,7 +138,9 @@ fn judge(shown: &Shown, code: Option<i32>, printed: &str) -> Result<(), String> 
     let lines: Vec<&str> = printed.trim_end().lines().map(str::trim_end).collect();
     if !all_alike(prints, &lines) {
         let wanted = prints.join("\n");
-        return Err(format!("line {line}: {command}\nprints:\n{printed}\nthe page says:\n{wanted}"));
+        return Err(format!(
+            "line {line}: {command}\nprints:\n{printed}\nthe page says:\n{wanted}"
+        ));
     }
     Ok(())
 }

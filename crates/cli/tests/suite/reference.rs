@@ -111,7 +111,8 @@ fn misspelt(scenario: &Value) -> Vec<(String, Value)> {
                 for (name, inner) in fields {
                     let path = format!("{path}/{name}");
                     let is_free = ["/agents/", "/headers/"].iter().any(|list| {
-                        path.rsplit_once('/').is_some_and(|(up, _)| up.ends_with(list.trim_end_matches('/')))
+                        path.rsplit_once('/')
+                            .is_some_and(|(up, _)| up.ends_with(list.trim_end_matches('/')))
                     });
                     if !is_free {
                         found.push(path.clone());

@@ -152,17 +152,8 @@ const REPLY: &[&str] = &[
     "headers",
     "lines",
 ];
-const BLOCK: &[&str] = &[
-    "text",
-    "thinking",
-    "tool",
-    "block",
-    "repeat",
-    "signature",
-    "input",
-    "input_text",
-    "id",
-];
+const BLOCK: &[&str] =
+    &["text", "thinking", "tool", "block", "repeat", "signature", "input", "input_text", "id"];
 const WHEN: &[&str] = &["prompt", "tool_result", "history", "system", "tool", "model"];
 
 fn agree(scenario: &Value) -> Result<(), TestCaseError> {
@@ -205,7 +196,8 @@ fn documented(schema: &Value, at: &str, missing: &mut Vec<String>) {
             if let Some(properties) = fields.get("properties").and_then(Value::as_object)
                 && fields.contains_key("additionalProperties")
             {
-                let silent = properties.iter().filter(|(_, field)| field.get("description").is_none());
+                let silent =
+                    properties.iter().filter(|(_, field)| field.get("description").is_none());
                 missing.extend(silent.map(|(name, _)| format!("{at}.{name}")));
             }
             for (name, inner) in fields {

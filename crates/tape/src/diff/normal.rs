@@ -90,7 +90,12 @@ pub(super) struct Normal {
 impl Default for Normal {
     fn default() -> Self {
         let forms = FORMS.iter().filter_map(|(form, name)| Some((Regex::new(form).ok()?, *name)));
-        Self { forms: forms.collect(), agents: HashMap::new(), calls: HashMap::new(), called: HashMap::new() }
+        Self {
+            forms: forms.collect(),
+            agents: HashMap::new(),
+            calls: HashMap::new(),
+            called: HashMap::new(),
+        }
     }
 }
 

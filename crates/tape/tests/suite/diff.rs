@@ -76,7 +76,8 @@ fn when_a_prompt_is_written_does_not_count() {
     for at in 3..6 {
         assert_eq!(differences(&queued(3), &queued(at)), [], "written at {at}");
     }
-    let without: Vec<_> = queued(3).into_iter().filter(|line| *line != prompt(TWO, "two")).collect();
+    let without: Vec<_> =
+        queued(3).into_iter().filter(|line| *line != prompt(TWO, "two")).collect();
     assert!(!differences(&queued(3), &without).is_empty(), "a prompt is missing");
 }
 
@@ -112,7 +113,8 @@ fn two_results(order: [usize; 2], tape: &str) -> Vec<(bool, Value)> {
         (false, json!({ "type": "assistant", "message": { "id": "m", "content": calls } })),
     ];
     for at in order {
-        let content = json!([{ "type": "tool_result", "tool_use_id": format!("t{at}"), "content": "x" }]);
+        let content =
+            json!([{ "type": "tool_result", "tool_use_id": format!("t{at}"), "content": "x" }]);
         lines.push((
             false,
             json!({

@@ -43,8 +43,7 @@ fn sources() -> BTreeMap<String, String> {
 fn named(sources: &BTreeMap<String, String>) -> (BTreeMap<String, String>, Vec<String>) {
     let reads = Regex::new(r"env::(?:var|var_os|set_var|remove_var)\(\s*([^)]*?)\s*\)").unwrap();
     // A closure that is given a name, or something that is set for others: `set("CLAUDE_CONFIG_DIR")`.
-    let calls =
-        Regex::new(r#"\b(?:var|set|on|env|env_remove)\(\s*"([A-Z][A-Z0-9_]+)""#).unwrap();
+    let calls = Regex::new(r#"\b(?:var|set|on|env|env_remove)\(\s*"([A-Z][A-Z0-9_]+)""#).unwrap();
     // Where such a closure is made.
     let closure = Regex::new(r"let (?:var|set|on) = \|name: &str\||from_vars\(\|name\|").unwrap();
     let literals = Regex::new(r#""([A-Z][A-Z0-9_]+)""#).unwrap();

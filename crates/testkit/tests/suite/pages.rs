@@ -85,8 +85,13 @@ fn the_book_holds_every_page() {
 #[test]
 fn every_crate_has_a_readme_whose_programs_are_doctests() {
     for readme in crate_readmes() {
-        let text = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
-        assert!(!links(&readme).is_empty() || text.contains("It is not published."), "{}", readme.display());
+        let text = fs::read_to_string(&readme)
+            .unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
+        assert!(
+            !links(&readme).is_empty() || text.contains("It is not published."),
+            "{}",
+            readme.display()
+        );
         let library = readme.with_file_name("src").join("lib.rs");
         if let Ok(library) = fs::read_to_string(library) {
             assert!(text.contains("```rust"), "{} has no example", readme.display());
