@@ -35,8 +35,8 @@ async fn the_embedded_agent_comes_back_with_what_was_changed() {
     session.close().await.unwrap();
 }
 
-/// What a command may take, in KiB of address space. It is stated in docs/record-and-replay.md.
-const MEMORY: &str = "1048576";
+/// What a command may take, in KiB of address space. Before there was a limit, these took two to six GB.
+const MEMORY: &str = "655360";
 
 /// One message of so many deltas of 100 KB, which is never finished: a few KB, packed.
 fn bomb(path: &Path, deltas: usize) {
@@ -64,11 +64,10 @@ fn a_small_file_that_unpacks_to_a_lot_takes_little_memory() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (tape, page, clean) = (path("bomb.tape.zst"), path("page.html"), path("clean.tape.zst"));
-    bomb(Path::new(&tape), 4_000);
+    bomb(Path::new(&tape), 2_000);
     for args in [
         &["inspect", &tape][..],
-        &["inspect", "--json", &tape],
-        &["inspect", "--html", &page, &tape],
+        &["inspect", &tape, "--html", &page],
         &["check", &tape],
         &["diff", &tape, &tape],
         &["redact", &tape, "-o", &clean],
