@@ -163,7 +163,7 @@ impl Flags {
             let Some((name, takes)) = known else {
                 if any {
                     // What follows it is its value, unless that is a flag or the last word.
-                    let is_value = value.is_none() && args.front().is_some_and(is_value);
+                    let is_value = value.is_none() && args.front().is_some_and(|arg| is_value(arg));
                     if is_value && args.len() > 1 {
                         args.pop_front();
                     }
@@ -191,13 +191,13 @@ impl Flags {
                 None => return Err(format!("error: option '{name} <value>' argument missing")),
             },
             (Takes::Perhaps, None) => {
-                args.front().is_some_and(is_value).then(|| args.pop_front()).flatten()
+                args.front().is_some_and(|arg| is_value(arg)).then(|| args.pop_front()).flatten()
             }
             (Takes::Many, None) => {
                 // The first belongs to the flag whatever it looks like.
                 let first = args.pop_front();
                 self.given.push((name, first));
-                while args.front().is_some_and(is_value) {
+                while args.front().is_some_and(|arg| is_value(arg)) {
                     self.given.push((name, args.pop_front()));
                 }
                 return Ok(());
@@ -227,7 +227,7 @@ impl Flags {
     }
 }
 
-fn is_value(arg: &String) -> bool {
+fn is_value(arg: &str) -> bool {
     !arg.starts_with('-') || arg == "-"
 }
 
