@@ -32,7 +32,7 @@ pub(crate) const DENIED: u8 = 3;
 /// `run`: the budget is used up.
 pub(crate) const OVER_BUDGET: u8 = 4;
 
-/// There is no agent.
+/// There is no agent; or, without a terminal, an embedded agent without a model answered, and nobody asked for it.
 pub(crate) const NO_AGENT: u8 = 5;
 
 /// Interrupted by the person, as shells count it: 128 and SIGINT.

@@ -76,7 +76,7 @@ async fn converse(
     }
     let session = session??;
     for notice in session.notices() {
-        progress.note(&notice);
+        progress.note(notice);
     }
     let mut show = Show {
         events: Some(session.events()),
@@ -109,7 +109,7 @@ async fn converse(
     match late {
         // What the turn came to was said already.
         Some(late) if code == exit::OK => {
-            show.progress.error(&late.to_string());
+            show.progress.error(late.to_string());
             Ok(exit::FAILED)
         }
         _ => Ok(code),

@@ -237,3 +237,12 @@ fn a_command_that_is_not_there_is_not_sent_unasked() {
     terminal.ends(&play);
     assert_eq!(play.prompts(), [json!("/frob")]);
 }
+
+#[test]
+fn an_agent_that_dies_is_an_error() {
+    let dies = [Step::Stderr("out of luck".to_owned()), Step::Exit(3)];
+    let play = Play::turn([Step::Init, play::text("I begin.")].into_iter().chain(dies));
+    let screen = Terminal::open(play.command(&["chat", "begin"])).whole();
+    assert!(screen.contains("the agent is gone (exit code 3)"), "{screen}");
+    assert!(screen.contains("out of luck"), "{screen}");
+}

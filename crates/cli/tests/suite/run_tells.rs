@@ -74,6 +74,9 @@ fn flags_are_named_and_followed_advice_is_not_repeated() {
     assert!(told.contains("duologue doctor --agent 'sh -c true'"), "{told}");
     let told = text(&duologue().args(["run", "--agent", "/no/such", "x"]).output().unwrap().stderr);
     assert!(!told.contains("name one with --agent"), "{told}");
+    let told = text(&duologue().args(["doctor", "--agent", "sh -c true"]).output().unwrap().stdout);
+    assert!(told.contains("Does it speak stream-json?"), "{told}");
+    assert!(!told.contains("install it again"), "{told}");
 }
 
 #[test]

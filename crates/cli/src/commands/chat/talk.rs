@@ -162,7 +162,10 @@ impl Talk {
                     () = &mut dismissed => return Ok(()),
                     event = self.events.next() => match event? {
                         Some(event) => self.event(&event)?,
-                        None => return Ok(()),
+                        None => {
+                            self.over().await?;
+                            return Ok(());
+                        }
                     },
                     () = std::future::ready(()) => self.over().await?,
                 }
