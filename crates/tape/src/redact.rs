@@ -21,12 +21,23 @@
 //! delta at a time, and a name before the first home folder tells that it is one. For these, a tape can be
 //! gone through twice: see [`Redactor::look_ahead`]. Look at a tape before you share it.
 
+mod blocks;
+mod claims;
 mod counts;
+mod fields;
 mod forms;
+mod judge;
+mod known;
+mod mask;
+mod people;
 pub(crate) mod scan;
 mod streamed;
 mod text;
+mod value;
+mod view;
+mod words;
 
+use std::ops::Range;
 use std::path::Path;
 
 use duologue_protocol::Line;
@@ -35,37 +46,16 @@ use serde_json::Value;
 use crate::entry::{Event, Header};
 
 pub use counts::Counts;
-pub(crate) use forms::is_masked;
+pub use forms::forms;
+pub(crate) use mask::is_masked;
 
-use forms::{is_replaced, is_secret_name};
-use scan::{Kind, Scalar};
-use streamed::{Streamed, Text};
-use text::TextRules;
-
-/// Fields that name a person or an account, wherever they stand.
-const ACCOUNT_FIELDS: &[&str] = &[
-    "email",
-    "emailAddress",
-    "email_address",
-    "organization",
-    "organizationName",
-    "organization_name",
-    "organizationUuid",
-    "organization_uuid",
-    "organizationId",
-    "organization_id",
-    "accountUuid",
-    "account_uuid",
-    "fullName",
-    "full_name",
-];
-
-/// Fields that do so in an account. Models have them, too.
-const FIELDS_OF_ACCOUNTS: &[&str] = &["displayName", "display_name", "name", "uuid"];
-
-/// Fields whose values are words of the wire, whatever the user is called.
-const WIRE: &[&str] =
-    &["type", "subtype", "role", "behavior", "hook_event_name", "permissionMode", "stop_reason"];
+use claims::{Edit, edited};
+use judge::is_placeholder;
+use mask::is_replaced;
+use scan::Kind;
+use streamed::{Piece, Streamed, Text};
+use text::{Place, TextRules};
+use view::View;
 
 /// What tells in the header of a tape that things were replaced on it.
 pub(crate) const REDACTED: &str = "redacted";
@@ -79,7 +69,25 @@ pub struct Redactor {
     text: TextRules,
     paths: Vec<String>,
     streamed: Streamed,
+    /// Whether the last line of each stream was within a private key: of the agent's, of the host's, of stderr.
+    in_key: [bool; 3],
+    /// How much was known when a text that came in pieces was looked at.
+    knew: Option<usize>,
 }
+
+/// What stood before a value in the same line.
+#[derive(Debug, Default)]
+struct Before {
+    /// A list, if its last element was a flag before a secret: `["--token", "…"]`.
+    flag: Option<String>,
+    /// A field that says that the one beside it is a secret: `{"name":"TOKEN","value":"…"}`.
+    name: Option<String>,
+    /// A list, if its last element was a line of a private key.
+    key: Option<String>,
+}
+
+/// Paths that are longer are of no list of lines or arguments.
+const LONGEST_PATH: usize = 512;
 
 impl Default for Redactor {
     fn default() -> Self {
@@ -91,7 +99,13 @@ impl Redactor {
     /// One with the usual rules: keys and tokens, home folders and the names in them, e-mail
     /// addresses, account fields.
     pub fn new() -> Self {
-        Self { text: TextRules::new(), paths: Vec::new(), streamed: Streamed::default() }
+        Self {
+            text: TextRules::default(),
+            paths: Vec::new(),
+            streamed: Streamed::default(),
+            in_key: [false; 3],
+            knew: None,
+        }
     }
 
     /// Replaces the values of those variables whose names say that they are secret, the names of the
@@ -104,12 +118,12 @@ impl Redactor {
         for (name, value) in variables {
             let value = value.as_ref();
             match name.as_ref() {
-                "USER" | "LOGNAME" | "USERNAME" => self.text.know_user(value),
+                "USER" | "LOGNAME" | "USERNAME" => self.text.know_user(value.as_bytes()),
                 "HOME" | "USERPROFILE" => {
                     let name = Path::new(value).file_name().and_then(|name| name.to_str());
-                    name.into_iter().for_each(|name| self.text.know_user(name));
+                    name.into_iter().for_each(|name| self.text.know_user(name.as_bytes()));
                 }
-                name if is_secret_name(name) => self.text.know_secret(value),
+                name if fields::is_secret(name) => self.text.know_secret(value.as_bytes()),
                 _ => {}
             }
         }
@@ -160,20 +174,32 @@ impl Redactor {
             && let Some(line) = line.as_str()
         {
             let taken = self.streamed.take(line);
+            if taken.begins_again {
+                self.knew = None;
+            }
             taken.whole.into_iter().for_each(|text| self.look_at(&text));
             // Half a name is none.
             if taken.a_piece {
                 return;
             }
         }
+        self.text.only_learns = true;
         let _ = self.plain(event);
+        self.text.only_learns = false;
     }
 
     fn look_at(&mut self, text: &Text) {
         let before = self.text.counts.clone();
-        let Some(new) = self.bytes(text.as_str().as_bytes(), 0) else { return };
+        let edits = self.edits(text.as_str().as_bytes(), 0);
+        self.knew = self.knew.or(Some(self.text.knowledge()));
         let counts = self.text.counts.since(&before);
-        self.streamed.change(text, &String::from_utf8_lossy(&new), counts);
+        self.streamed.change(text, &edits, counts);
+    }
+
+    /// Whether another look ahead would find more: something was learned after a text that came in pieces was
+    /// looked at. Ask after [`again`](Self::again).
+    pub fn wants_another_look(&self) -> bool {
+        self.knew.is_some_and(|knew| knew < self.text.knowledge())
     }
 
     /// The same for the same tape once more, from its beginning: all that it has learned counts from the
@@ -184,8 +210,16 @@ impl Redactor {
             self.look_at(&text);
         }
         self.streamed.again();
+        self.in_key = [false; 3];
         self.text.counts = Counts::default();
         self
+    }
+
+    /// How many bytes were looked at so far, each as often as it was. For tests: it must not grow faster than the
+    /// tape.
+    #[doc(hidden)]
+    pub fn work(&self) -> u64 {
+        self.text.work
     }
 
     /// The header without what should not be told.
@@ -195,11 +229,11 @@ impl Redactor {
         header.program = header.program.map(|program| self.words(&program));
         let mut flag = String::new();
         for word in &mut header.argv {
-            let is_secret = flag.starts_with('-') && is_secret_name(&flag);
+            let is_secret = flag.starts_with('-') && fields::is_secret(&flag);
             flag.clone_from(word);
             // Settings and servers travel in arguments, as JSON.
-            *word = match is_secret && !word.starts_with('-') && !is_replaced(word.as_bytes()) {
-                true => self.text.secret(word),
+            *word = match is_secret && !word.starts_with('-') && !is_said(word.as_bytes()) {
+                true => self.text.secret(word.as_bytes()),
                 false => self.words(word),
             };
         }
@@ -224,128 +258,200 @@ impl Redactor {
 
     fn plain(&mut self, event: Event) -> Event {
         match event {
-            Event::ToHost(line) => Event::ToHost(self.line(line)),
-            Event::ToAgent(line) => Event::ToAgent(self.line(line)),
-            Event::Stderr(line) => Event::Stderr(self.line(line)),
-            Event::Unknown(line) => Event::Unknown(self.line(line)),
+            Event::ToHost(line) => Event::ToHost(self.line(line, 0)),
+            Event::ToAgent(line) => Event::ToAgent(self.line(line, 1)),
+            Event::Stderr(line) => Event::Stderr(self.line(line, 2)),
+            Event::Unknown(line) => Event::Unknown(self.line(line, 0)),
             Event::Note(note) => Event::Note(self.words(&note)),
             other @ (Event::TooLong(_) | Event::Exit(_)) => other,
         }
     }
 
-    fn line(&mut self, line: Line) -> Line {
-        let Some(bytes) = self.bytes(line.raw(), 0) else { return line };
-        let redacted = Line::from(bytes);
+    fn line(&mut self, line: Line, stream: usize) -> Line {
+        // A key may be spread over several lines, if they are plain text.
+        self.text.in_key = self.in_key.get(stream).copied().unwrap_or_default();
+        let edits = self.edits(line.raw(), 0);
+        if let Some(in_key) = self.in_key.get_mut(stream) {
+            *in_key = self.text.in_key;
+        }
+        if edits.is_empty() {
+            return line;
+        }
+        let redacted = Line::from(edited(line.raw(), &edits));
         if line.has_newline() { redacted } else { redacted.without_newline() }
     }
 
     fn words(&mut self, text: &str) -> String {
-        match self.bytes(text.as_bytes(), 0) {
-            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            None => text.to_owned(),
+        self.text.in_key = false;
+        let edits = self.edits(text.as_bytes(), 0);
+        match edits.is_empty() {
+            true => text.to_owned(),
+            false => String::from_utf8_lossy(&edited(text.as_bytes(), &edits)).into_owned(),
         }
     }
 
-    /// A text without what should not be told; `None` if it may all be told.
-    fn bytes(&mut self, bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
-        let scalars = if depth < DEEPEST { scan::scalars(bytes) } else { None };
-        let Some(scalars) = scalars else { return self.text.replace(bytes) };
-        let mut replaced = Vec::new();
-        let mut copied = 0;
-        for scalar in scalars {
-            let Some(new) = self.scalar(&scalar, bytes, depth) else { continue };
-            replaced.extend_from_slice(bytes.get(copied..scalar.span.start)?);
-            replaced.extend_from_slice(&new);
-            copied = scalar.span.end;
+    /// What is replaced in a text, which may be JSON.
+    fn edits(&mut self, bytes: &[u8], depth: usize) -> Vec<Edit> {
+        if depth >= DEEPEST || !scan::is_json(bytes) {
+            return self.text.edits(bytes, Place::Free);
         }
-        if copied == 0 {
-            return None;
-        }
-        replaced.extend_from_slice(bytes.get(copied..)?);
-        Some(replaced)
+        let mut edits = Vec::new();
+        let mut before = Before::default();
+        let _ = scan::walk(bytes, |path, kind, span| {
+            let raw = bytes.get(span.clone()).unwrap_or_default();
+            edits.extend(self.scalar(path, kind, raw, depth, &mut before).into_iter().map(
+                |edit| Edit {
+                    span: edit.span.start + span.start..edit.span.end + span.start,
+                    new: edit.new,
+                },
+            ));
+        });
+        self.text.in_key = false;
+        edits
     }
 
-    /// What stands instead of this name or value, quotes included.
-    fn scalar(&mut self, scalar: &Scalar, bytes: &[u8], depth: usize) -> Option<Vec<u8>> {
-        let raw = bytes.get(scalar.span.clone())?;
-        let inside = || raw.get(1..raw.len().checked_sub(1)?);
-        match scalar.kind {
-            Kind::Word => None,
-            Kind::Number => self.number(scalar, raw),
-            Kind::Name | Kind::Text if raw.len() <= 2 => None,
-            Kind::Name | Kind::Text if raw.contains(&b'\\') => match scan::decoded(raw) {
-                Some(text) => self.text_of(scalar, text.as_bytes(), depth).map(|new| quoted(&new)),
-                // Half a surrogate: it is looked at as it stands.
-                None => self.text.replace(inside()?).map(|new| [b"\"", &*new, b"\""].concat()),
-            },
+    /// What is replaced in this name or value, quotes included.
+    fn scalar(
+        &mut self,
+        path: &str,
+        kind: Kind,
+        raw: &[u8],
+        depth: usize,
+        before: &mut Before,
+    ) -> Vec<Edit> {
+        match kind {
+            Kind::Word => Vec::new(),
+            Kind::Number => self.number(path, raw),
             Kind::Name | Kind::Text => {
-                self.text_of(scalar, inside()?, depth).map(|new| quoted(&new))
+                let inside = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+                let shift = |span: Range<usize>| span.start + 1..span.end + 1;
+                // All that is put in is plain, and needs no escapes.
+                let edits = match View::of_json(inside) {
+                    Some(view) => {
+                        let edits = self.string(path, kind, &view.text, depth, before);
+                        edits.into_iter().flat_map(|edit| view.edits_of_source(&edit)).collect()
+                    }
+                    None => self.string(path, kind, inside, depth, before),
+                };
+                edits
+                    .into_iter()
+                    .map(|edit| Edit { span: shift(edit.span), new: edit.new })
+                    .collect()
             }
         }
     }
 
-    fn is_chosen(&self, scalar: &Scalar) -> bool {
-        self.paths.iter().any(|path| {
-            scalar.path.strip_prefix(path.as_str()).is_some_and(|rest| {
+    fn is_chosen(&self, path: &str) -> bool {
+        self.paths.iter().any(|chosen| {
+            path.strip_prefix(chosen.as_str()).is_some_and(|rest| {
                 rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
             })
         })
     }
 
-    fn number(&mut self, scalar: &Scalar, raw: &[u8]) -> Option<Vec<u8>> {
-        let tells = self.is_chosen(scalar) && raw != b"0";
-        tells.then(|| self.text.counts.add(Counts::CHOSEN));
-        tells.then(|| b"0".to_vec())
+    fn number(&mut self, path: &str, raw: &[u8]) -> Vec<Edit> {
+        let kind = match () {
+            () if raw == b"0" => return Vec::new(),
+            () if self.is_chosen(path) => Counts::CHOSEN,
+            // A number of a few digits says how many.
+            () if raw.len() >= 4 && fields::is_password(fields::last_names(path).0) => text::KEYS,
+            () => return Vec::new(),
+        };
+        self.text.counts.add(kind);
+        vec![Edit { span: 0..raw.len(), new: "0".to_owned() }]
     }
 
-    /// What is said instead of this, without quotes and escapes.
-    fn text_of(&mut self, scalar: &Scalar, text: &[u8], depth: usize) -> Option<Vec<u8>> {
-        let mut keys = scalar.path.rsplit('.');
-        let key = keys.next().unwrap_or_default();
-        if scalar.kind == Kind::Name {
-            // A word is the wire's; a path or an address is somebody's.
-            let is_word = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-            return if is_word { None } else { self.text.replace(text) };
+    /// What is replaced in a name or value, without quotes and escapes.
+    fn string(
+        &mut self,
+        path: &str,
+        kind: Kind,
+        text: &[u8],
+        depth: usize,
+        before: &mut Before,
+    ) -> Vec<Edit> {
+        if kind == Kind::Name {
+            self.text.in_key = false;
+            return self.text.edits_of_name(text);
         }
-        if is_replaced(text) {
-            return None;
+        let place = |path: &str| (path.len() < LONGEST_PATH).then(|| path.to_owned());
+        let parent = path.rfind('.').and_then(|end| path.get(..end)).unwrap_or_default();
+        let is_here = |place: Option<String>, path: &str| place.is_some_and(|place| place == path);
+        let after_flag = is_here(before.flag.take(), path);
+        let is_named = fields::is_value(path) && is_here(before.name.clone(), parent);
+        self.text.in_key = is_here(before.key.take(), path);
+        let words = std::str::from_utf8(text.get(..text.len().min(128)).unwrap_or_default());
+        let words = words.unwrap_or_default();
+        let is_list = path.ends_with("[]");
+        if is_list && words.starts_with('-') && fields::is_secret(words) {
+            before.flag = place(path);
         }
-        if self.is_chosen(scalar) {
-            return Some(self.text.name(Counts::CHOSEN, text, "redacted-").into_bytes());
+        if fields::names_another(path) {
+            before.name = fields::is_secret(words).then(|| place(parent)).flatten();
+        }
+        let whole = |new: String| vec![Edit { span: 0..text.len(), new }];
+        if text.is_empty() || is_replaced(text) {
+            return Vec::new();
+        }
+        if self.is_chosen(path) {
+            return whole(self.text.name(Counts::CHOSEN, text, mask::CHOSEN));
         }
         if depth == 0
-            && let Some(piece) = self.streamed.piece(&scalar.path)
+            && let Some(piece) = self.streamed.piece(path)
         {
-            let piece = piece.into_bytes();
-            return Some(self.bytes(&piece, depth + 1).unwrap_or(piece));
+            return match piece {
+                Piece::Same => Vec::new(),
+                Piece::Other(piece) => {
+                    let escaped = Value::from(piece).to_string();
+                    let inside =
+                        escaped.get(1..escaped.len().saturating_sub(1)).unwrap_or_default();
+                    whole(inside.to_owned())
+                }
+            };
         }
-        let of_account =
-            keys.next().is_some_and(|parent| parent.to_lowercase().contains("account"));
-        let is_account =
-            ACCOUNT_FIELDS.contains(&key) || (of_account && FIELDS_OF_ACCOUNTS.contains(&key));
-        match text {
-            // An address among the account fields is an address everywhere.
-            _ if is_account && !text.contains(&b'@') => {
-                Some(self.text.name("account fields", text, "account-").into_bytes())
-            }
-            _ if is_secret_name(key) => {
-                Some(self.text.secret(&String::from_utf8_lossy(text)).into_bytes())
-            }
-            _ if WIRE.contains(&key) => self.text.replace_forms(text),
-            _ => self.bytes(text, depth + 1),
+        // An address among the account fields is an address everywhere.
+        if fields::is_account(path) && !text.contains(&b'@') {
+            return whole(self.text.name("account fields", text, mask::ACCOUNT));
         }
+        let is_secret = after_flag || is_named || fields::is_secret(fields::last_names(path).0);
+        let is_code = fields::is_secret_number(path, text) || fields::is_registry(path, text);
+        if is_code || (is_secret && !is_said(text)) {
+            return match self.scheme(text) {
+                Some(scheme) => {
+                    let rest = text.get(scheme..).unwrap_or_default();
+                    vec![Edit { span: scheme..text.len(), new: self.text.secret(rest) }]
+                }
+                None => whole(self.text.secret(text)),
+            };
+        }
+        if fields::is_wire(path) {
+            return self.text.edits(text, Place::Wire);
+        }
+        let edits = self.edits(text, depth + 1);
+        if is_list && self.text.in_key {
+            before.key = place(path);
+        }
+        edits
+    }
+
+    /// Where the secret begins in the value of an `Authorization` header.
+    fn scheme(&self, text: &[u8]) -> Option<usize> {
+        let end = text.iter().take(24).position(|byte| *byte == b' ')?;
+        let is_word = text.iter().take(end).all(|byte| byte.is_ascii_alphabetic());
+        let rest = text.get(end + 1..)?;
+        let is_known = ["bearer", "basic", "token", "digest", "negotiate"].iter().any(|known| {
+            text.get(..end).is_some_and(|word| word.eq_ignore_ascii_case(known.as_bytes()))
+        });
+        (is_word && is_known && !rest.is_empty()).then_some(end + 1)
     }
 }
 
-/// A text as JSON has it. What was no UTF-8 in it stays as it is.
-fn quoted(text: &[u8]) -> Vec<u8> {
-    let mut quoted = vec![b'"'];
-    for chunk in text.utf8_chunks() {
-        let valid = Value::from(chunk.valid()).to_string();
-        let inside = valid.strip_prefix('"').and_then(|valid| valid.strip_suffix('"'));
-        quoted.extend_from_slice(inside.unwrap_or_default().as_bytes());
-        quoted.extend_from_slice(chunk.invalid());
-    }
-    quoted.push(b'"');
-    quoted
+/// Whether the value of a telling field says that there is none, or was replaced.
+fn is_said(text: &[u8]) -> bool {
+    let is_none = [&b"none"[..], b"null", b"true", b"false", b"undefined"];
+    let rest = text.split(|byte| *byte == b' ').next_back().unwrap_or_default();
+    is_replaced(text)
+        || is_replaced(rest)
+        || is_placeholder(text)
+        || is_none.iter().any(|none| text.eq_ignore_ascii_case(none))
 }

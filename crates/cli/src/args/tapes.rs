@@ -168,22 +168,26 @@ pub(crate) struct Diff {
 
 /// Make a tape that can be shared.
 ///
-/// Replaces keys and tokens, home folders and user names, e-mail addresses and account fields. The
-/// same thing is replaced by the same words all over the tape, so that it still replays. What was
-/// replaced is counted on stderr. It cannot see a secret that is encoded (base64): look at a tape
-/// before you share it.
+/// Replaces keys, tokens and passwords, home folders and user names, e-mail addresses and account fields. The
+/// same thing is replaced by the same words all over the tape, so that it still replays. A plain capture of
+/// stdout stays a capture. What was replaced is counted on stderr. Look at a tape before you share it: a secret
+/// without a known form, and without a name that gives it away, is not found.
 ///
-/// Exit codes: 0, or 2 if the tape cannot be read or the new one not written.
+/// Exit codes: 0, or 2 if the tape cannot be read, or the new one not written.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Redact {
-    /// The tape; - for stdin
+    /// The tape or capture; - for stdin
     #[arg(value_name = "TAPE")]
     pub(crate) tape: PathBuf,
 
     /// Where the new tape goes, packed if its name ends in .zst; stdout if not given
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Replace OUT if it exists
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 
     /// Also replace what stands at this path of a line, and under it: message.content[].text
     #[arg(long = "path", value_name = "PATH", value_parser = path_of_a_line)]

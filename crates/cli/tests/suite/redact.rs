@@ -77,7 +77,7 @@ fn a_key_that_was_streamed_in_pieces_goes() {
         .unwrap();
     let output = duologue().arg("redact").arg(&tape).output().unwrap();
     let entries = text(&output.stdout).split_once('\n').unwrap().1.to_owned();
-    assert_eq!(entries, lines(["Take sk-ant-redacted-1, please.", "", ""]));
+    assert_eq!(entries, lines(["Take sk-ant-redacted-1", "", ", please."]));
     assert!(text(&output.stderr).contains("replaced 1 keys"), "{}", text(&output.stderr));
 }
 
@@ -116,19 +116,101 @@ fn a_path_that_is_none_or_leads_nowhere_is_told() {
 }
 
 #[test]
-fn only_tapes_are_redacted() {
-    let output =
-        duologue().arg("redact").arg("-").write_stdin("{\"type\":\"x\"}\n").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+fn a_capture_stays_a_capture() {
+    let line = r#"{"type":"x","text":"PASSWORD=hunter2 and 1.50"}"#;
+    let last = r#"{"type":"y","text":"hunter2"}"#;
+    let expected = format!("{line}\n{last}").replace("hunter2", "secret-1");
+    let folder = TempDir::new().unwrap();
+    let capture = folder.path().join("capture.jsonl");
+    fs::write(&capture, format!("{line}\n{last}")).unwrap();
+    let output = duologue().arg("redact").arg(&capture).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), expected);
+    let piped = duologue().args(["redact", "-"]).write_stdin(format!("{line}\n{last}")).output();
+    assert_eq!(text(&piped.unwrap().stdout), expected);
+    let empty = duologue().args(["redact", "-"]).write_stdin("").output().unwrap();
+    assert_eq!(empty.status.code(), Some(2));
 }
+
+const TAPE: &str = "{\"tape\":1}\n{\"dir\":\"err\",\"line\":\"ann@corp.com\"}\n";
 
 #[test]
 fn a_tape_is_not_written_over_itself() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
-    let lines = "{\"tape\":1}\n{\"dir\":\"err\",\"line\":\"ann@corp.com\"}\n";
-    fs::write(&tape, lines).unwrap();
-    let output = duologue().arg("redact").arg(&tape).arg("-o").arg(&tape).output().unwrap();
+    fs::write(&tape, TAPE).unwrap();
+    let [hard, soft] = ["hard.tape", "soft.tape"].map(|name| folder.path().join(name));
+    fs::hard_link(&tape, &hard).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&tape, &soft).unwrap();
+    for output in [&tape, &hard, &soft].into_iter().filter(|path| path.exists()) {
+        for force in [&[][..], &["--force"]] {
+            let mut command = duologue();
+            let output = command
+                .arg("redact")
+                .arg(&tape)
+                .arg("-o")
+                .arg(output)
+                .args(force)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), Some(2));
+            assert_eq!(fs::read_to_string(&tape).unwrap(), TAPE);
+        }
+    }
+}
+
+#[test]
+fn a_file_is_replaced_only_if_asked() {
+    let folder = TempDir::new().unwrap();
+    let [tape, other] = ["t.tape", "other.txt"].map(|name| folder.path().join(name));
+    fs::write(&tape, TAPE).unwrap();
+    fs::write(&other, "mine").unwrap();
+    let redact = |tape: &std::path::Path, more: &[&str]| {
+        duologue().arg("redact").arg(tape).arg("-o").arg(&other).args(more).output().unwrap()
+    };
+    let output = redact(&tape, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(fs::read_to_string(&tape).unwrap(), lines);
+    assert!(text(&output.stderr).contains("--force"), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    // What cannot be read replaces nothing.
+    let broken = folder.path().join("broken.tape");
+    fs::write(&broken, format!("{TAPE}nonsense\n")).unwrap();
+    assert_eq!(redact(&broken, &["--force"]).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    assert!(redact(&tape, &["--force"]).status.success());
+    assert!(fs::read_to_string(&other).unwrap().contains("user1@example.com"));
+    // Only its owner can read it, and nothing else is left in the folder.
+    #[cfg(unix)]
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&other).unwrap().permissions())
+            & 0o777,
+        0o600
+    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    // A new one is made, and taken back if it cannot be finished.
+    let new = folder.path().join("new.tape.zst");
+    let make = |tape: &std::path::Path| {
+        duologue().arg("redact").arg(tape).arg("-o").arg(&new).output().unwrap()
+    };
+    assert_eq!(make(&broken).status.code(), Some(2));
+    assert!(!new.exists());
+    assert!(make(&tape).status.success());
+    assert!(new.exists());
+}
+
+#[test]
+fn a_value_that_is_known_from_a_later_line_goes_from_a_streamed_text() {
+    let folder = TempDir::new().unwrap();
+    let capture = folder.path().join("c.jsonl");
+    let piece = |text: &str| {
+        let delta = json!({ "type": "text_delta", "text": text });
+        let event = json!({ "type": "content_block_delta", "index": 0, "delta": delta });
+        json!({ "type": "stream_event", "event": event }).to_string() + "\n"
+    };
+    let known = json!({ "type": "user", "content": "DB_PASSWORD=swordfish9" }).to_string();
+    fs::write(&capture, piece("it is sword") + &piece("fish9, sir") + &known).unwrap();
+    let output = duologue().arg("redact").arg(&capture).output().unwrap();
+    let lines = text(&output.stdout);
+    assert!(lines.contains(r#""it is secret-1""#) && lines.contains(r#"", sir""#), "{lines}");
 }

@@ -2,15 +2,7 @@
 
 use std::ops::Range;
 
-/// A name, a text, a number or a word in a line.
-#[derive(Debug)]
-pub(crate) struct Scalar {
-    /// Where it stands in the structure: `message.content[].text`.
-    pub(crate) path: String,
-    /// Where it stands in the line, quotes included.
-    pub(crate) span: Range<usize>,
-    pub(crate) kind: Kind,
-}
+use super::view::View;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -25,24 +17,31 @@ pub(crate) enum Kind {
 /// A line that nests deeper is left to the rules for text.
 const DEEPEST: usize = 200;
 
-/// All scalars of a text, in order; `None` if it is no JSON object or list.
-pub(crate) fn scalars(bytes: &[u8]) -> Option<Vec<Scalar>> {
+/// Goes through the names and values of a text, in order: where each stands in the structure
+/// (`message.content[].text`), and where in the text, quotes included. `None` if this is no JSON object or list; then
+/// some may have been visited already.
+pub(crate) fn walk(bytes: &[u8], visit: impl FnMut(&str, Kind, Range<usize>)) -> Option<()> {
     if !matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
         return None;
     }
-    let mut scan = Scan { bytes, at: 0, path: String::new(), found: Vec::new() };
+    let mut scan = Scan { bytes, at: 0, path: String::new(), visit };
     scan.value(0)?;
-    scan.peek().is_none().then_some(scan.found)
+    scan.peek().is_none().then_some(())
 }
 
-struct Scan<'a> {
+/// Whether this is a JSON object or list.
+pub(crate) fn is_json(bytes: &[u8]) -> bool {
+    walk(bytes, |_, _, _| {}).is_some()
+}
+
+struct Scan<'a, F> {
     bytes: &'a [u8],
     at: usize,
     path: String,
-    found: Vec<Scalar>,
+    visit: F,
 }
 
-impl Scan<'_> {
+impl<F: FnMut(&str, Kind, Range<usize>)> Scan<'_, F> {
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.bytes.get(self.at) {
             self.at += 1;
@@ -63,7 +62,7 @@ impl Scan<'_> {
             b'[' => self.elements(depth),
             b'"' => {
                 let span = self.string()?;
-                self.found.push(Scalar { path: self.path.clone(), span, kind: Kind::Text });
+                (self.visit)(&self.path, Kind::Text, span);
                 Some(())
             }
             first => {
@@ -73,7 +72,7 @@ impl Scan<'_> {
                     self.at += 1;
                 }
                 let kind = if first.is_ascii_alphabetic() { Kind::Word } else { Kind::Number };
-                self.found.push(Scalar { path: self.path.clone(), span: start..self.at, kind });
+                (self.visit)(&self.path, kind, start..self.at);
                 (self.at > start).then_some(())
             }
         }
@@ -92,12 +91,11 @@ impl Scan<'_> {
             if length > 0 {
                 self.path.push('.');
             }
-            if name.contains(&b'\\') {
-                self.path.push_str(&decoded(self.bytes.get(span.clone())?)?);
-            } else {
-                self.path.push_str(&String::from_utf8_lossy(name));
+            match View::of_json(name) {
+                Some(name) => self.path.push_str(&String::from_utf8_lossy(&name.text)),
+                None => self.path.push_str(&String::from_utf8_lossy(name)),
             }
-            self.found.push(Scalar { path: self.path.clone(), span, kind: Kind::Name });
+            (self.visit)(&self.path, Kind::Name, span);
             self.take(b':')?;
             self.value(depth + 1)?;
             self.path.truncate(length);
@@ -137,9 +135,4 @@ impl Scan<'_> {
             }
         }
     }
-}
-
-/// What a text in quotes says; `None` if that is no text: half a surrogate, for instance.
-pub(crate) fn decoded(quoted: &[u8]) -> Option<String> {
-    serde_json::from_slice(quoted).ok()
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::claims::Edit;
 use super::counts::Counts;
 
 /// What the pieces are called in a line.
@@ -15,10 +16,6 @@ const LONG: usize = 1024 * 1024;
 /// More than this is not looked at together.
 const LONGEST: usize = 16 * LONG;
 
-/// So much must read as before to tell that a text goes on as before, and so far it is looked for.
-const ANCHOR: usize = 16;
-const AHEAD: usize = 512;
-
 /// Texts that came in pieces, and what stands in those pieces instead.
 ///
 /// Gone through twice: first the texts are put together, then their pieces are asked for in the same order.
@@ -27,10 +24,14 @@ pub(super) struct Streamed {
     /// How many pieces there were, this time.
     seen: u64,
     open: HashMap<Key, Text>,
+    /// How many pieces there were when the texts were put together last.
+    looked_at: u64,
     /// By the number of the piece.
     changed: HashMap<u64, (String, Counts)>,
-    /// What stands instead of the piece of the line that is being redacted.
-    now: Option<String>,
+    /// The piece of the line that is being redacted, if its text was looked at as a whole.
+    now: Option<Piece>,
+    /// The pieces come once more; nothing of them was put together this time.
+    is_again: bool,
 }
 
 /// Whose text it is, and which.
@@ -44,10 +45,19 @@ pub(super) struct Text {
     pieces: Vec<(u64, usize)>,
 }
 
+/// A piece whose text was looked at as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    Same,
+    Other(String),
+}
+
 /// What became of a line.
 #[derive(Default)]
 pub(super) struct Taken {
     pub(super) a_piece: bool,
+    /// It is the first piece of another look ahead.
+    pub(super) begins_again: bool,
     pub(super) whole: Option<Text>,
 }
 
@@ -83,10 +93,15 @@ impl Streamed {
         let (key, piece) = match Step::of(line) {
             Some(Step::Piece(key, piece)) => (key, piece),
             Some(Step::Edge(key)) => {
-                return Taken { a_piece: false, whole: self.open.remove(&key) };
+                return Taken { whole: self.open.remove(&key), ..Taken::default() };
             }
             None => return Taken::default(),
         };
+        let begins_again = std::mem::take(&mut self.is_again);
+        if begins_again {
+            // Looked at once more, when more is known.
+            self.changed.clear();
+        }
         self.seen += 1;
         let text = self.open.entry(key).or_default();
         let length = text.whole.len();
@@ -94,7 +109,7 @@ impl Streamed {
         let whole = is_over.then(|| std::mem::take(text));
         text.pieces.push((self.seen, text.whole.len()));
         text.whole.push_str(&piece);
-        Taken { a_piece: true, whole }
+        Taken { a_piece: true, begins_again, whole }
     }
 
     /// All texts that have not ended.
@@ -104,31 +119,37 @@ impl Streamed {
 
     /// From here on the pieces come once more.
     pub(super) fn again(&mut self) {
-        self.seen = 0;
+        self.looked_at = std::mem::take(&mut self.seen).max(self.looked_at);
+        self.is_again = true;
     }
 
-    /// This text reads otherwise.
-    pub(super) fn change(&mut self, text: &Text, new: &str, mut counts: Counts) {
-        for (number, piece) in text.cut(new) {
+    /// These parts of the text are replaced.
+    pub(super) fn change(&mut self, text: &Text, edits: &[Edit], mut counts: Counts) {
+        for (number, piece) in text.cut(edits) {
             self.changed.insert(number, (piece, std::mem::take(&mut counts)));
         }
     }
 
-    /// A line comes once more. Tells what was replaced with its piece.
+    /// A line comes once more. Returns what was replaced with its piece.
     pub(super) fn line(&mut self, line: &str) -> Option<Counts> {
         self.now = None;
-        if self.changed.is_empty() {
+        if self.looked_at == 0 {
             return None;
         }
         let Step::Piece(..) = Step::of(line)? else { return None };
         self.seen += 1;
-        let (piece, counts) = self.changed.remove(&self.seen)?;
+        if self.seen > self.looked_at {
+            return None;
+        }
+        let changed = self.changed.remove(&self.seen);
+        let (piece, counts) = changed
+            .map_or((Piece::Same, None), |(piece, counts)| (Piece::Other(piece), Some(counts)));
         self.now = Some(piece);
-        Some(counts)
+        counts
     }
 
-    /// What stands instead of the piece at this place of the line.
-    pub(super) fn piece(&mut self, path: &str) -> Option<String> {
+    /// The piece at this place of the line, if its text was looked at as a whole.
+    pub(super) fn piece(&mut self, path: &str) -> Option<Piece> {
         let name = path.strip_prefix("event.delta.")?;
         if NAMES.contains(&name) { self.now.take() } else { None }
     }
@@ -139,93 +160,31 @@ impl Text {
         &self.whole
     }
 
-    /// Cuts the new text into as many pieces. Tells those that are others than before: all that was replaced is
-    /// in the piece in which its first word begins.
-    fn cut(&self, new: &str) -> Vec<(u64, String)> {
-        // By the number that a piece has in this text.
-        let mut changed: Vec<(usize, &str)> = Vec::new();
-        // Where the pieces begin that are cut.
-        let (mut cuts, mut at) = (Vec::new(), 0);
-        while cuts.len() < self.pieces.len() {
-            let piece = self.piece(cuts.len());
-            let rest = new.get(at..).unwrap_or_default();
-            cuts.push(at);
-            if rest.starts_with(piece) && (cuts.len() < self.pieces.len() || rest == piece) {
-                at += piece.len();
-                continue;
+    /// The pieces that change, by their numbers. What was replaced is in the piece in which it begins.
+    fn cut(&self, edits: &[Edit]) -> Vec<(u64, String)> {
+        let mut changed = Vec::new();
+        let mut edits = edits.iter().peekable();
+        let ends = self.pieces.iter().skip(1).map(|(_, start)| *start).chain([self.whole.len()]);
+        for ((number, start), end) in self.pieces.iter().zip(ends) {
+            let (mut new, mut copied) = (String::new(), *start);
+            let mut is_changed = false;
+            while let Some(edit) = edits.peek().filter(|edit| edit.span.start < end) {
+                is_changed = true;
+                new.push_str(self.whole.get(copied..edit.span.start).unwrap_or_default());
+                if edit.span.start >= *start {
+                    new.push_str(&edit.new);
+                }
+                copied = edit.span.end.min(end);
+                if edit.span.end > end {
+                    break;
+                }
+                edits.next();
             }
-            let (next, until) = self.goes_on(cuts.len(), new, at);
-            // The word that differs may have begun in a piece before.
-            let both = piece.chars().zip(rest.chars()).take_while(|(old, new)| old == new);
-            let same: usize = both.map(|(letter, _)| letter.len_utf8()).sum();
-            let word = word_start(new, at + same);
-            let first = cuts.iter().rposition(|cut| *cut <= word).unwrap_or_default();
-            let start = cuts.get(first).copied().unwrap_or_default();
-            cuts.truncate(first + 1);
-            while changed.last().is_some_and(|(piece, _)| *piece >= first) {
-                changed.pop();
-            }
-            changed.push((first, new.get(start..until).unwrap_or_default()));
-            changed.extend((first + 1..next).map(|piece| (piece, "")));
-            cuts.resize(next, until);
-            at = until;
-        }
-        let numbered = |(piece, new): (usize, &str)| {
-            self.pieces.get(piece).map(|(number, _)| (*number, new.to_owned()))
-        };
-        changed.into_iter().filter_map(numbered).collect()
-    }
-
-    /// The next piece with which the new text goes on as before, and where.
-    fn goes_on(&self, from: usize, new: &str, at: usize) -> (usize, usize) {
-        let rest = new.get(at..).unwrap_or_default();
-        let passed = self.pieces.get(from - 1).map_or(0, |(_, start)| *start);
-        for next in from..self.pieces.len() {
-            let start = self.pieces.get(next).map_or(0, |(_, start)| *start);
-            if start - passed > AHEAD {
-                break;
-            }
-            let later = self.whole.get(start..).unwrap_or_default();
-            let anchor = head(later, ANCHOR);
-            let found = match later.len() <= ANCHOR {
-                true => rest.ends_with(later).then(|| rest.len() - later.len()),
-                false => head(rest, start - passed + AHEAD).find(anchor),
-            };
-            // Not within a word that was replaced.
-            let is_between = |at: usize| {
-                anchor.starts_with(is_delimiter) || word(new, at) == word(&self.whole, start)
-            };
-            if let Some(found) = found.filter(|found| is_between(at + found)) {
-                return (next, at + found);
+            new.push_str(self.whole.get(copied..end).unwrap_or_default());
+            if is_changed {
+                changed.push((*number, new));
             }
         }
-        (self.pieces.len(), new.len())
+        changed
     }
-
-    fn piece(&self, piece: usize) -> &str {
-        let start = self.pieces.get(piece).map_or(0, |(_, start)| *start);
-        let end = self.pieces.get(piece + 1).map_or(self.whole.len(), |(_, start)| *start);
-        self.whole.get(start..end).unwrap_or_default()
-    }
-}
-
-/// Where the word begins that goes on at this place.
-fn word_start(text: &str, at: usize) -> usize {
-    let before = text.get(..at).unwrap_or_default();
-    before.trim_end_matches(|letter| !is_delimiter(letter)).len()
-}
-
-/// What there is of it so far.
-fn word(text: &str, at: usize) -> &str {
-    text.get(word_start(text, at)..at).unwrap_or_default()
-}
-
-fn is_delimiter(letter: char) -> bool {
-    letter.is_whitespace() || "\"'`()[]{}<>,;=".contains(letter)
-}
-
-/// The beginning of a text, of about this length.
-fn head(text: &str, length: usize) -> &str {
-    let end = (0..=length.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
 }

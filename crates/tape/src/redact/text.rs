@@ -1,110 +1,120 @@
-//! Rules for texts: what gives itself away by its form, and what is known already.
+//! [`TextRules`]: what is replaced in a text, because of its form, its name, or because it is known.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Range;
 
-use regex::bytes::{Captures, Match, Regex, RegexBuilder};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 
+use super::blocks;
+use super::claims::{Claim, Edit, What, settled};
 use super::counts::Counts;
-use super::forms::{FOLDERS, FORMS, NAMES, is_nobody, is_replaced, looks_random};
+use super::forms::{self, Form, Until};
+use super::judge::{is_no_secret, is_placeholder, looks_random, tells};
+use super::known::{Known, starts_word};
+use super::mask::{self, has_replaced, is_replaced};
+use super::people::{self, is_nobody, is_public};
+use super::value;
+use super::view::View;
 
-/// Shorter values of secret variables are switches, not secrets; shorter names are words.
-const SHORTEST_SECRET: usize = 8;
+/// Shorter values are words or numbers that stand anywhere; shorter names are words.
+const SHORTEST_SECRET: usize = 6;
+const SHORTEST_WORD: usize = 8;
 const SHORTEST_NAME: usize = 3;
 
-/// How many names and secrets are looked for anywhere. More are replaced only where their form tells.
-const MOST_KNOWN: usize = 1024;
+/// How many times escapes are taken off: JSON in a URL in JSON.
+const DEEPEST: usize = 3;
 
-const KEYS: &str = "keys and tokens";
+/// Longer values are not taken apart.
+const LONGEST_LIST: usize = 8192;
+
+/// Lines of a private key from this length on are known by themselves.
+const LINE_OF_KEY: usize = 32;
+
+pub(super) const KEYS: &str = "keys and tokens";
 const USERS: &str = "home folders and user names";
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TextRules {
-    /// In the order in which they are looked for. A copy of an expression begins without its caches, so
-    /// they are shared.
-    forms: Arc<[Regex; 2]>,
     /// Values that are known to be secret.
     secrets: Known,
     /// Names that are known to be people's.
     users: Known,
     /// What was called what.
     names: HashMap<Vec<u8>, String>,
+    /// A private key has begun in the text before, and not ended.
+    pub(super) in_key: bool,
+    /// Only learn: what is known is looked for later, when all of it is.
+    pub(super) only_learns: bool,
     pub(super) counts: Counts,
+    /// How many bytes were looked at.
+    pub(super) work: u64,
 }
 
-/// Words that are replaced wherever they stand.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    words: Vec<String>,
-    any: Option<Arc<Regex>>,
-}
-
-impl Known {
-    fn has(&self, word: &str) -> bool {
-        self.words.iter().any(|known| known == word)
-    }
-
-    fn add(&mut self, word: &str) {
-        if self.has(word) || self.words.len() >= MOST_KNOWN {
-            return;
-        }
-        self.words.push(word.to_owned());
-        // Of two that begin alike, the longer one.
-        self.words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        let words: Vec<String> = self.words.iter().map(|word| regex::escape(word)).collect();
-        self.any = RegexBuilder::new(&words.join("|")).unicode(false).build().ok().map(Arc::new);
-    }
+/// Where a text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Anything may be said there.
+    Free,
+    /// Words of the wire stand there, whatever people and passwords are called.
+    Wire,
 }
 
 impl TextRules {
-    pub(super) fn new() -> Self {
-        let forms = [FORMS, FOLDERS].map(|forms| {
-            let forms = RegexBuilder::new(forms)
-                .ignore_whitespace(true)
-                .unicode(false)
-                .dot_matches_new_line(true)
-                .build();
-            #[expect(clippy::expect_used, reason = "a constant, which every test compiles")]
-            forms.expect("the expression is well formed")
-        });
-        Self {
-            forms: Arc::new(forms),
-            secrets: Known::default(),
-            users: Known::default(),
-            names: HashMap::new(),
-            counts: Counts::default(),
-        }
-    }
-
     #[cfg(feature = "session")]
     pub(super) fn fresh(&self) -> Self {
-        Self {
-            forms: Arc::clone(&self.forms),
-            secrets: self.secrets.clone(),
-            users: self.users.clone(),
-            names: HashMap::new(),
-            counts: Counts::default(),
+        Self { secrets: self.secrets.clone(), users: self.users.clone(), ..Self::default() }
+    }
+
+    /// How much is known. It grows with each new secret and name.
+    pub(super) fn knowledge(&self) -> usize {
+        self.secrets.len() + self.users.len()
+    }
+
+    /// Looks for this value everywhere, unless it could be any word.
+    pub(super) fn know_secret(&mut self, value: &[u8]) {
+        let value = value.trim_ascii();
+        let is_random =
+            looks_random(value) || value.iter().any(|byte| b"!@#$%^&*+=?~ ".contains(byte));
+        let shortest = if is_random { SHORTEST_SECRET } else { SHORTEST_WORD };
+        let is_about = !is_random && tells(&value.to_ascii_lowercase());
+        if value.len() >= shortest && !is_about && !is_no_secret(value) && !is_placeholder(value) {
+            self.secrets.add(value, true);
         }
     }
 
-    pub(super) fn know_secret(&mut self, value: &str) {
-        if value.len() >= SHORTEST_SECRET && !is_replaced(value.as_bytes()) {
-            self.secrets.add(value);
+    /// Cookies are several secrets, and a name and a password may be encoded together.
+    fn know_parts(&mut self, value: &[u8]) {
+        if value.len() > LONGEST_LIST {
+            return;
+        }
+        if value.contains(&b'=') {
+            let parts = value.split(|byte| matches!(byte, b'=' | b';' | b',' | b' ' | b'"'));
+            let parts = parts.filter(|part| part.len() >= SHORTEST_WORD && looks_random(part));
+            parts.for_each(|part| self.know_secret(part));
+        }
+        let digits = value.strip_suffix(b"==").or(value.strip_suffix(b"=")).unwrap_or(value);
+        if let Ok(text) = STANDARD_NO_PAD.decode(digits)
+            && text.iter().all(|byte| (b' '..=b'~').contains(byte))
+            && let Some(end) = memchr::memchr(b':', &text)
+        {
+            self.know_secret(text.get(end + 1..).unwrap_or_default());
         }
     }
 
-    pub(super) fn know_user(&mut self, name: &str) {
+    pub(super) fn know_user(&mut self, name: &[u8]) {
         if name.len() < SHORTEST_NAME || is_nobody(name) || self.users.has(name) {
             return;
         }
-        self.users.add(name);
+        self.users.add(name, false);
         // Claude Code makes one word of a path: ann.lee is ann-lee in it.
-        let plain = |byte: char| if byte.is_ascii_alphanumeric() { byte } else { '-' };
-        let dashed: String = name.chars().map(plain).collect();
-        if dashed != name {
-            let called = self.called(name.as_bytes(), "user");
+        let letters = String::from_utf8_lossy(name);
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+        let dashed: String = letters.chars().map(plain).collect();
+        if dashed.as_bytes() != name {
+            let called = self.called(name, mask::USER);
             self.names.insert(dashed.clone().into_bytes(), called);
-            self.users.add(&dashed);
+            self.users.add(dashed.as_bytes(), false);
         }
     }
 
@@ -119,110 +129,251 @@ impl TextRules {
         self.names.entry(value.to_vec()).or_insert_with(|| format!("{word}{number}")).clone()
     }
 
-    /// What a field with a secret in it says instead.
-    pub(super) fn secret(&mut self, value: &str) -> String {
-        if looks_random(value.as_bytes()) {
-            self.know_secret(value);
-        }
-        self.name(KEYS, value.as_bytes(), "secret-")
+    /// What stands instead of the value of a field that holds a secret.
+    pub(super) fn secret(&mut self, value: &[u8]) -> String {
+        self.know_secret(value);
+        let word = if value.starts_with(b"sk-ant-") { mask::ANTHROPIC } else { mask::SECRET };
+        self.name(KEYS, value, word)
     }
 
-    /// Replaces what has a telling form or is known; `None` if there is nothing of the kind.
-    pub(super) fn replace(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut replaced = self.known(false, bytes);
-        // An address goes as a whole, before the name in it does.
-        for forms in &*Arc::clone(&self.forms) {
-            let text = replaced.as_deref().unwrap_or(bytes);
-            if forms.is_match(text) {
-                let before = self.counts.total();
-                let form = |found: &Captures<'_>| self.form(found);
-                let new = forms.replace_all(text, form).into_owned();
-                replaced = if self.counts.total() == before { replaced } else { Some(new) };
+    /// What is replaced in a text.
+    pub(super) fn edits(&mut self, text: &[u8], place: Place) -> Vec<Edit> {
+        let mut claims = self.by_form(text, 0);
+        let people = self.people(text);
+        if !self.only_learns {
+            claims.extend(self.known_secrets(text, place, 0));
+            if place == Place::Free {
+                claims.extend(self.known_people(text));
             }
-            replaced = self.known(true, replaced.as_deref().unwrap_or(bytes)).or(replaced);
         }
-        replaced
+        claims.extend(people);
+        let folders = self.folders(text, &claims);
+        if !folders.is_empty() {
+            claims.extend(folders);
+            if place == Place::Free && !self.only_learns {
+                claims.extend(self.known_people(text));
+            }
+        }
+        claims.iter_mut().for_each(|claim| spare_escapes(text, &mut claim.span));
+        settled(claims).into_iter().map(|claim| self.edit(claim)).collect()
     }
 
-    /// The same for a text in which a user's name may be a word of the wire.
-    pub(super) fn replace_forms(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let users = std::mem::take(&mut self.users);
-        let replaced = self.replace(bytes);
-        let learned = std::mem::replace(&mut self.users, users);
-        learned.words.iter().for_each(|name| self.know_user(name));
-        replaced
+    /// The same for the name of a field: only what surely is none of the wire's.
+    pub(super) fn edits_of_name(&mut self, name: &[u8]) -> Vec<Edit> {
+        let is_word = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        let claims = match is_word {
+            false => return self.edits(name, Place::Free),
+            true if self.only_learns => self.by_form(name, DEEPEST),
+            true => {
+                let mut claims = self.by_form(name, DEEPEST);
+                claims.extend(self.known_secrets(name, Place::Wire, DEEPEST));
+                claims
+            }
+        };
+        settled(claims).into_iter().map(|claim| self.edit(claim)).collect()
     }
 
-    /// What stands instead of something that has a telling form.
-    fn form(&mut self, found: &Captures<'_>) -> Vec<u8> {
-        let whole = found.get(0).map(|whole| whole.as_bytes().to_vec()).unwrap_or_default();
-        let named = |form: &&'static str| Some((*form, found.name(form)?));
-        let Some((form, value)) = NAMES.iter().find_map(named) else { return whole };
-        let text = value.as_bytes();
-        let new = match form {
-            _ if is_replaced(text) => return whole,
-            _ if text.starts_with(b"sk-ant-") => self.name(KEYS, text, "sk-ant-redacted-"),
-            // A variable: what is in it is secret elsewhere, too.
-            "named" => self.secret(&String::from_utf8_lossy(text)),
-            "email" => {
-                if text.ends_with(b"@example.com") || text == b"noreply@anthropic.com" {
-                    return whole;
-                }
-                let name = self.name("e-mail addresses", text, "user");
+    fn edit(&mut self, claim: Claim) -> Edit {
+        let new = match &claim.what {
+            What::Secret(value) => {
+                let word =
+                    if value.starts_with(b"sk-ant-") { mask::ANTHROPIC } else { mask::SECRET };
+                self.name(KEYS, value, word)
+            }
+            What::Email(value) => {
+                let name = self.name("e-mail addresses", value, mask::USER);
                 format!("{name}@example.com")
             }
-            "windows" | "home" | "folder" => {
-                let name = String::from_utf8_lossy(text).into_owned();
-                if is_nobody(&name) {
-                    return whole;
-                }
-                self.know_user(&name);
-                self.name(USERS, text, "user")
-            }
-            _ => self.name(KEYS, text, "secret-"),
+            What::User(value) => self.name(USERS, value, mask::USER),
         };
-        spliced(&whole, found.get(0), value, &new)
+        Edit { span: claim.span, new }
     }
 
-    /// Replaces what is known; of users' names, only those that are words.
-    fn known(&mut self, users: bool, bytes: &[u8]) -> Option<Vec<u8>> {
-        let any = if users { self.users.any.clone() } else { self.secrets.any.clone() }?;
-        let mut replaced = Vec::new();
-        let mut copied = 0;
-        for found in any.find_iter(bytes) {
-            let (before, after) = (bytes.get(..found.start())?, bytes.get(found.end()..)?);
-            if users && (ends_in_word(before) || after.first().is_some_and(is_of_word)) {
+    /// Secrets that their form or their name gives away, in the text as it is and without its escapes.
+    fn by_form(&mut self, text: &[u8], depth: usize) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        claims.extend(self.private_keys(text, depth));
+        for (form, regex) in forms::forms_in(text) {
+            let mut at = 0;
+            while let Some(found) = regex.captures_at(text, at) {
+                let Some(whole) = found.get(0) else { break };
+                let group = found.get(found.len() - 1).unwrap_or(whole);
+                self.work += (whole.end() - at) as u64;
+                let start = group.start();
+                let end = whole.end();
+                at = end.max(whole.start() + 1);
+                let Some(span) = extent(form, text, whole.start()..end, start..group.end()) else {
+                    continue;
+                };
+                at = at.max(span.end);
+                self.work += span.len() as u64;
+                let value = text.get(span.clone()).unwrap_or_default();
+                if has_replaced(value)
+                    || form.check.is_some_and(|check| !check(value))
+                    || is_placeholder(value)
+                {
+                    continue;
+                }
+                self.know_secret(value);
+                self.know_parts(value);
+                claims.push(Claim { what: What::Secret(value.to_vec()), span });
+            }
+            self.work += (text.len() - at.min(text.len())) as u64;
+        }
+        if depth < DEEPEST {
+            let views = [View::decoded(text), View::without_colours(text)];
+            for (number, view) in views.into_iter().enumerate() {
+                let Some(view) = view else { continue };
+                let depth = if number == 0 { depth + 1 } else { DEEPEST };
+                claims.extend(in_source(self.by_form(&view.text, depth), &view));
+            }
+        }
+        claims
+    }
+
+    fn private_keys(&mut self, text: &[u8], depth: usize) -> Vec<Claim> {
+        let blocks = blocks::find(text, depth == 0 && self.in_key);
+        if depth == 0 {
+            self.in_key = blocks.is_open;
+        }
+        self.work += blocks.work;
+        let claims = blocks.spans.into_iter().filter_map(|span| {
+            let block = text.get(span.clone())?;
+            let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+            let lines =
+                block.split(|byte| !is_digit(byte)).filter(|line| line.len() >= LINE_OF_KEY);
+            lines.take(64).for_each(|line| self.know_secret(line));
+            (!has_replaced(block)).then(|| Claim { what: What::Secret(block.to_vec()), span })
+        });
+        claims.collect()
+    }
+
+    fn known_secrets(&mut self, text: &[u8], place: Place, depth: usize) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        self.work += text.len() as u64;
+        self.secrets.find(text, |found| {
+            let is_word = |value: &[u8]| {
+                value.iter().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(byte))
+            };
+            if place == Place::Free || !is_word(found.value) {
+                claims.push(Claim { span: found.span, what: What::Secret(found.value.to_vec()) });
+            }
+        });
+        if depth < DEEPEST {
+            let views = [View::decoded(text), View::without_colours(text)];
+            for (number, view) in views.into_iter().enumerate() {
+                let Some(view) = view else { continue };
+                let depth = if number == 0 { depth + 1 } else { DEEPEST };
+                claims.extend(in_source(self.known_secrets(&view.text, place, depth), &view));
+            }
+        }
+        claims
+    }
+
+    fn people(&mut self, text: &[u8]) -> Vec<Claim> {
+        let Some(places) = people::places(text) else { return Vec::new() };
+        let mut claims = Vec::new();
+        for found in places.captures_iter(text) {
+            if let Some(email) = found.name("email") {
+                if !is_public(email.as_bytes()) && !is_masked_address(email.as_bytes()) {
+                    claims.push(Claim {
+                        span: email.range(),
+                        what: What::Email(email.as_bytes().to_vec()),
+                    });
+                }
+            } else if let Some(home) = found.name("windows").or_else(|| found.name("home"))
+                && !is_nobody(home.as_bytes())
+            {
+                self.know_user(home.as_bytes());
+                claims
+                    .push(Claim { span: home.range(), what: What::User(home.as_bytes().to_vec()) });
+            }
+        }
+        claims
+    }
+
+    /// Users' names, where they are words of their own.
+    fn known_people(&mut self, text: &[u8]) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        self.users.find(text, |found| {
+            let before = text.get(..found.span.start).unwrap_or_default();
+            let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let goes_on = text.get(found.span.end).is_some_and(is_of_word);
+            if !goes_on && starts_word(before) && !before.ends_with(b"_") {
+                claims.push(Claim { span: found.span, what: What::User(found.value.to_vec()) });
+            }
+        });
+        claims
+    }
+
+    /// Names in paths that are one word, but where something else was found.
+    fn folders(&mut self, text: &[u8], claims: &[Claim]) -> Vec<Claim> {
+        let Some(folders) = people::folders(text) else { return Vec::new() };
+        let taken = settled(claims.to_vec());
+        let mut found = Vec::new();
+        for folder in folders.captures_iter(text).filter_map(|found| found.name("folder")) {
+            let at = taken.partition_point(|claim| claim.span.end <= folder.start());
+            let is_taken = taken.get(at).is_some_and(|claim| claim.span.start < folder.end());
+            if is_taken || is_nobody(folder.as_bytes()) {
                 continue;
             }
-            let (kind, word) = if users { (USERS, "user") } else { (KEYS, "secret-") };
-            replaced.extend_from_slice(bytes.get(copied..found.start())?);
-            replaced.extend_from_slice(self.name(kind, found.as_bytes(), word).as_bytes());
-            copied = found.end();
+            self.know_user(folder.as_bytes());
+            found
+                .push(Claim { span: folder.range(), what: What::User(folder.as_bytes().to_vec()) });
         }
-        if copied == 0 {
-            return None;
-        }
-        replaced.extend_from_slice(bytes.get(copied..)?);
-        Some(replaced)
+        found
     }
 }
 
-/// The whole with something else instead of a part of it.
-fn spliced(whole: &[u8], at: Option<Match<'_>>, part: Match<'_>, new: &str) -> Vec<u8> {
-    let offset = at.map_or(0, |at| at.start());
-    let mut spliced = whole.get(..part.start() - offset).unwrap_or_default().to_vec();
-    spliced.extend_from_slice(new.as_bytes());
-    spliced.extend_from_slice(whole.get(part.end() - offset..).unwrap_or_default());
-    spliced
+fn is_masked_address(address: &[u8]) -> bool {
+    let name = address.split(|byte| *byte == b'@').next().unwrap_or_default();
+    name.starts_with(b"secret-") && is_replaced(name)
 }
 
-fn is_of_word(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || *byte == b'_'
+/// Where what has this form stands in a text.
+fn extent(
+    form: &Form,
+    text: &[u8],
+    whole: Range<usize>,
+    group: Range<usize>,
+) -> Option<Range<usize>> {
+    match form.until {
+        Until::Here => Some(group),
+        Until::Not(also) => {
+            let is_of_it = |byte: &&u8| byte.is_ascii_alphanumeric() || also.contains(byte);
+            let more = text.get(whole.end..)?.iter().take_while(is_of_it).count();
+            let mut end = whole.end + more;
+            // The end of a sentence is not a part of it.
+            while end > whole.end && matches!(text.get(end - 1), Some(b'.' | b'-')) {
+                end -= 1;
+            }
+            Some(group.start..end)
+        }
+        Until::Word => value::word(text, group.start),
+        Until::Quoted => value::quoted(text, group.start),
+        Until::Line => value::header(text, group.start),
+        Until::Value => value::named(text, whole),
+    }
 }
 
-/// Whether a word goes on after this. The `n` of an escaped line end is no word.
-fn ends_in_word(before: &[u8]) -> bool {
-    let Some(last) = before.last().filter(|last| is_of_word(last)) else { return false };
-    let rest = before.get(..before.len() - 1).unwrap_or_default();
-    !(b"nrtbf".contains(last) && rest.ends_with(b"\\"))
+/// Claims in a view, as claims in what it was made from.
+fn in_source(claims: Vec<Claim>, view: &View) -> impl Iterator<Item = Claim> {
+    claims.into_iter().map(|claim| Claim { span: view.source(&claim.span), what: claim.what })
+}
+
+/// Leaves an escape whole of which a part was claimed: what it stands in must still be read.
+fn spare_escapes(text: &[u8], span: &mut Range<usize>) {
+    let is_escaped = |at: usize| {
+        let before = text.get(at.saturating_sub(16)..at).unwrap_or_default();
+        before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+    };
+    if is_escaped(span.start)
+        && text.get(span.start).is_some_and(|byte| b"nrtbfu\"'\\/".contains(byte))
+    {
+        span.start += 1;
+    }
+    if span.end > span.start && is_escaped(span.end) && span.end < text.len() {
+        span.end -= 1;
+    }
+    span.end = span.end.max(span.start);
 }

@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::redact::scan::{Kind, scalars};
+use crate::redact::scan::{Kind, walk};
 
 /// How many names are looked for anywhere: the latest. A line names a prompt soon, or not at all.
 const ANYWHERE: usize = 1024;
@@ -122,21 +122,24 @@ impl Ids {
     fn control(&self, text: &str) -> Option<String> {
         let mut renamed = String::new();
         let mut copied = 0;
-        for scalar in scalars(text.as_bytes())? {
-            let table = match scalar.path.as_str() {
+        let mut names = Vec::new();
+        walk(text.as_bytes(), |path, kind, span| {
+            let table = match path {
                 // An echo of the host's own answer names a request of the agent.
                 "response.request_id" | "request_id" => &self.requests,
                 "request.callback_id" => &self.callbacks,
-                _ => continue,
+                _ => return,
             };
-            if scalar.kind != Kind::Text {
-                continue;
+            if kind == Kind::Text {
+                names.push((table, span));
             }
-            let old = text.get(scalar.span.start + 1..scalar.span.end - 1)?;
+        })?;
+        for (table, span) in names {
+            let old = text.get(span.start + 1..span.end - 1)?;
             let Some(new) = table.get(old) else { continue };
-            renamed.push_str(text.get(copied..scalar.span.start)?);
+            renamed.push_str(text.get(copied..span.start)?);
             renamed.push_str(&Value::from(new.as_str()).to_string());
-            copied = scalar.span.end;
+            copied = span.end;
         }
         if copied == 0 {
             return None;

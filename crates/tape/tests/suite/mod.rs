@@ -2,6 +2,7 @@ mod cassette;
 mod diff;
 mod reader;
 mod redact;
+mod redaction;
 mod replay;
 mod session;
 mod versions;
