@@ -295,6 +295,12 @@ impl Ledger {
                 self.begin(true);
                 self.take(prompts.iter());
             }
+            Reading::MayHaveBegun { prompts } => {
+                if self.turns.current().is_none() {
+                    self.begin(true);
+                }
+                self.take(prompts.iter());
+            }
             Reading::Spoke { prompts } => {
                 if self.turns.current().is_some() {
                     self.take(prompts.iter());

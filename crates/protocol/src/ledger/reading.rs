@@ -17,6 +17,9 @@ pub(crate) enum Reading {
     Nothing,
     /// A turn begins. It answers these prompts.
     Began { prompts: Vec<Uuid> },
+    /// An introduction that could not be read. It begins a turn if none runs: agents introduce themselves
+    /// twice, too.
+    MayHaveBegun { prompts: Vec<Uuid> },
     /// The main agent says something, in answer to these prompts.
     Spoke { prompts: Vec<Uuid> },
     /// A turn ends. If the result could not be read, this one stands in for it.
@@ -164,7 +167,7 @@ impl Reading {
         match line.string("subtype") {
             Some("init") => {
                 let prompts = line.strings("user_message_uuids").into_iter().map(Uuid::from);
-                Self::Began { prompts: prompts.collect() }
+                Self::MayHaveBegun { prompts: prompts.collect() }
             }
             Some("result") => Self::stand_in(line, fault),
             Some("session_state_changed") => match line.string("state") {

@@ -76,8 +76,10 @@ impl Transcript {
                     self.finish_turn(result, *readable);
                 }
             }
-            Reading::Began { prompts } => {
-                self.begin_turn(true);
+            Reading::MayHaveBegun { prompts } => {
+                if self.ledger.turns.current().is_none() {
+                    self.begin_turn(true);
+                }
                 self.ledger.take(prompts.iter());
             }
             Reading::Idle => self.idle(),

@@ -303,6 +303,20 @@ fn a_late_line_begins_no_turn() {
     assert!(both.link.may_close() && both.transcript.is_between_turns());
 }
 
+/// An introduction that cannot be read, in the middle of a turn, does not begin another one.
+#[test]
+fn a_broken_introduction_does_not_split_a_turn() {
+    let mut both = Both::prompted("u1");
+    both.to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
+    both.to_host(
+        br#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"Hi"}]}}"#,
+    );
+    both.to_host(br#"{"type":"system","subtype":"init","uuid":"i2","tools":"none"}"#);
+    both.to_host(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
+    assert!(both.link.may_close() && both.transcript.is_between_turns());
+    assert_eq!(both.finished, 1);
+}
+
 /// A line that comes twice counts once.
 #[test]
 fn a_result_that_comes_twice_answers_one_prompt() {
