@@ -106,6 +106,9 @@ pub struct Checker {
 /// memory. What belongs together stands closer together than that.
 const REMEMBERED: usize = 10_000;
 
+/// How many requests of one side are followed at once.
+const MOST_FOLLOWED: usize = 100_000;
+
 /// How many violations are told.
 const TOLD: usize = 100_000;
 
@@ -116,6 +119,8 @@ struct Requests {
     /// Those that nobody waits for any more, in order. They are kept for a while: a second answer breaks
     /// no rule.
     ended: VecDeque<String>,
+    /// Some requests were not followed: an answer may be to one of them.
+    overflowed: bool,
 }
 
 #[derive(Debug)]
@@ -138,6 +143,10 @@ impl Requests {
     fn made(&mut self, id: &str, subtype: &str, line: u64, needs_answer: bool) {
         // A request that is delivered again is the same request.
         if self.made.contains_key(id) {
+            return;
+        }
+        if self.made.len() == MOST_FOLLOWED {
+            self.overflowed = true;
             return;
         }
         let state = if needs_answer { RequestState::Open } else { RequestState::NeedsNoAnswer };
@@ -169,7 +178,7 @@ impl Requests {
     /// The rule that an answer breaks, if any. A second answer breaks none.
     fn answered(&mut self, id: &str) -> Option<Rule> {
         let Some(request) = self.made.get_mut(id) else {
-            return Some(Rule::AnswerToNothing);
+            return (!self.overflowed).then_some(Rule::AnswerToNothing);
         };
         match request.state {
             RequestState::Cancelled => Some(Rule::AnswerAfterCancellation),

@@ -18,11 +18,13 @@ fn limits(events: &[Event]) -> usize {
 }
 
 fn texts(events: &[Event]) -> Vec<&str> {
-    let text = |event| match event {
-        &Event::Text(ref text) => text.text.as_str(),
-        _ => None,
-    };
-    events.iter().filter_map(text).collect()
+    let mut texts = Vec::new();
+    for event in events {
+        if let Event::Text(text) = event {
+            texts.extend(text.text.as_str());
+        }
+    }
+    texts
 }
 
 fn assistant(id: &str, blocks: &[Value]) -> Value {

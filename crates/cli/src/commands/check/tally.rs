@@ -15,6 +15,9 @@ use super::report::{AtPath, Kind, Malformed, Report, UnknownTag, UnknownWord};
 /// Where an answer keeps its payload.
 const PAYLOAD: &str = "response.response";
 
+/// How many open requests are remembered.
+const MOST_REQUESTS: usize = 100_000;
+
 pub(crate) struct Tally {
     report: Report,
     rules: Checker,
@@ -143,7 +146,10 @@ impl Tally {
     }
 
     fn remember(&mut self, by: Direction, id: Option<&str>, subtype: Option<&str>) {
-        if let (Some(id), Some(subtype)) = (id, subtype) {
+        // Answers to requests beyond that are not looked into.
+        if let (Some(id), Some(subtype)) = (id, subtype)
+            && self.requests.len() < MOST_REQUESTS
+        {
             self.requests.insert((by, id.to_owned()), subtype.to_owned());
         }
     }

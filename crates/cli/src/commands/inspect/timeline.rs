@@ -21,6 +21,11 @@ const FEW_LINES: usize = 6;
 /// How wide the name of an event is.
 const NAME: usize = 10;
 
+/// How many agents and open requests are known by name.
+const MOST_FOLLOWED: usize = 10_000;
+/// How many bytes of bars may stand before a row: agents of agents of agents.
+const MOST_BARS: usize = 400;
+
 pub(super) struct Timeline {
     out: Out,
     width: usize,
@@ -127,7 +132,11 @@ impl Timeline {
     fn started(&mut self, at: &At, event: &AgentStarted) -> anyhow::Result<()> {
         let name = event.name.as_str().unwrap_or("agent").to_owned();
         let number = self.agents.len() + 1;
-        if let Some(id) = event.tool_use_id.as_str() {
+        // Agents beyond that are shown without bars.
+        if let Some(id) = event.tool_use_id.as_str()
+            && self.agents.len() < MOST_FOLLOWED
+            && at.bars.as_str().len() < MOST_BARS
+        {
             let above = at.bars.as_str().chars();
             let above = above.map(|c| ours(if c == '│' { "│" } else { " " }));
             let bars = shown!("{}{}│ ", Shown::join(above, ""), number);
@@ -243,7 +252,9 @@ impl Timeline {
             Event::PermissionAsked(ask) => {
                 let tool = text(&ask.tool_name).to_owned();
                 let id = ask.request_id.as_str().unwrap_or_default();
-                self.asked.insert(id.to_owned(), tool.clone());
+                if self.asked.len() < MOST_FOLLOWED {
+                    self.asked.insert(id.to_owned(), tool.clone());
+                }
                 let mut what = tool;
                 if let Some(reason) = ask.reason.as_str() {
                     what = format!("{what}: {reason}");
