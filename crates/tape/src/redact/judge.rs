@@ -83,15 +83,14 @@ pub(super) fn is_code(value: &[u8]) -> bool {
         value.iter().all(joined) && (!looks_random(value) || tells(&value.to_ascii_lowercase()));
     let is_path = has_joint && is_names;
     // Of a grammar: `1*char`.
-    let is_rule = value.len() < 16
-        && value.iter().skip_while(|byte| byte.is_ascii_digit()).next() == Some(&b'*');
+    let is_rule =
+        value.len() < 16 && value.iter().find(|byte| !byte.is_ascii_digit()) == Some(&b'*');
     let first = value.first().copied().unwrap_or_default();
-    let is_expression = matches!(
-        first,
-        b'\\' | b'&' | b'*' | b'{' | b'|' | b'(' | b'[' | b'=' | b')' | b',' | b'>'
-    ) || (first == b'!'
-        && value.iter().skip(1).all(|byte| is_name(byte))
-        && !looks_random(value));
+    let is_expression =
+        matches!(
+            first,
+            b'\\' | b':' | b'&' | b'*' | b'{' | b'|' | b'(' | b'[' | b'=' | b')' | b',' | b'>'
+        ) || (first == b'!' && value.iter().skip(1).all(is_name) && !looks_random(value));
     let is_builtin = [
         &b"process.env"[..],
         b"os.environ",

@@ -127,8 +127,7 @@ impl Named {
             return None;
         }
         let is_upper = name.iter().all(|byte| !byte.is_ascii_lowercase());
-        let has_parts =
-            prefix > 0 && before.iter().rev().next().is_some_and(|byte| b"_-.".contains(byte));
+        let has_parts = prefix > 0 && before.last().is_some_and(|byte| b"_-.".contains(byte));
         let class = match stem {
             "pwd" | "oldpwd" if is_upper => return None,
             _ if stem.contains("passw")
@@ -365,11 +364,13 @@ fn in_quotes(text: &[u8], slashes: usize, quote: u8) -> Option<Range<usize>> {
                 continue;
             }
             b'\n' if !is_triple => return None,
-            byte if *byte == quote && is_triple => {
-                if text.get(start + offset..)?.starts_with(&triple) {
-                    return Some(start..start + offset);
-                }
+            byte if *byte == quote
+                && is_triple
+                && text.get(start + offset..)?.starts_with(&triple) =>
+            {
+                return Some(start..start + offset);
             }
+            byte if *byte == quote && is_triple => {}
             // A quote in the text has one backslash more than those around it, and doubles theirs.
             byte if *byte == quote && run <= slashes => return Some(start..start + offset - run),
             _ => {}

@@ -1,11 +1,11 @@
 //! The kinds of secrets of the corpus. Each is put together from parts, so that no scanner takes this file for a leak.
 
 /// A secret, and the text that it stands in.
-pub struct Kind {
-    pub name: &'static str,
-    pub text: String,
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) text: String,
     /// What must not be left.
-    pub secret: String,
+    pub(super) secret: String,
 }
 
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -156,7 +156,7 @@ fn in_two(first: &str, second: &str) -> String {
 }
 
 /// All of them.
-pub fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<Kind> {
     let tokens = TOKENS.iter().map(|(name, first, second, alphabet, length, end)| {
         let secret = in_two(first, second) + &body(alphabet, *length, name) + end;
         Kind { name, text: secret.clone(), secret }

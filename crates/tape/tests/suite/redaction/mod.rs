@@ -1,7 +1,7 @@
 //! How much of a corpus of secrets redaction finds, and how much else it takes for one.
 //!
-//! `DUOLOGUE_REDACTION_CORPUS=DIR cargo test -p duologue-tape --test all redaction -- --nocapture` prints the table and
-//! writes the corpus to a folder, for other tools: see `conformance/redaction`.
+//! `DUOLOGUE_REDACTION_CORPUS=DIR cargo test -p duologue-tape --test all redaction` writes the tables (`secrets.txt`,
+//! `others.txt`) and the corpus to a folder, for people and for other tools: see `conformance/redaction`.
 
 mod kinds;
 mod negatives;
@@ -26,6 +26,18 @@ const LEFT: &[(&str, &str)] = &[];
 
 /// Texts that are changed though there is no secret in them. Each has a reason.
 const WRONG: &[&str] = &[];
+
+/// Where the corpus and the tables go, if anybody wants them.
+fn folder() -> Option<PathBuf> {
+    std::env::var_os("DUOLOGUE_REDACTION_CORPUS").map(PathBuf::from)
+}
+
+fn report(name: &str, table: &str) {
+    if let Some(folder) = folder() {
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(name), table).unwrap();
+    }
+}
 
 /// A tape, redacted as the command does it.
 fn redacted(tape: &[Event]) -> (Vec<Event>, Redactor) {
@@ -182,23 +194,24 @@ fn secrets_of_all_kinds_go_wherever_they_stand() {
         .iter()
         .flat_map(|(placement, kinds)| kinds.iter().map(|kind| (*kind, *placement)))
         .collect();
-    println!(
-        "{} kinds in {} placements: {count}, {} left",
+    let mut table = format!(
+        "{} kinds in {} placements: {} left\n",
         kinds.len(),
         placements().count(),
         missed.len()
     );
     for (placement, kinds) in &left {
-        println!("  {placement}: {kinds:?}");
+        table.push_str(&format!("  {placement}: {kinds:?}\n"));
     }
-    assert_eq!(missed, LEFT);
+    report("secrets.txt", &table);
+    assert_eq!(missed, LEFT, "{table}");
     assert!(unstable.is_empty(), "not the same the second time:\n{}", unstable.join("\n"));
     assert!(kinds.len() >= 100 && count >= 3300, "{} kinds, {count} cases", kinds.len());
 }
 
 #[test]
 fn what_is_no_secret_stays() {
-    let mut wrong = Vec::new();
+    let (mut wrong, mut table) = (Vec::new(), String::new());
     let mut count = 0;
     for (name, text) in NEGATIVES {
         let kind = Kind { name, text: (*text).to_owned(), secret: String::new() };
@@ -206,24 +219,16 @@ fn what_is_no_secret_stays() {
             let tape = (placement.tape)(&kind);
             let (new, redactor) = redacted(&tape);
             count += 1;
-            let is_changed = redactor.counts().iter().any(|(kind, _)| kind == "keys and tokens");
-            if is_changed {
-                println!(
-                    "{name}, {}: {}",
-                    placement.name,
-                    new.iter().map(line).collect::<Vec<_>>().join("\n")
-                );
+            if redactor.counts().iter().any(|(kind, _)| kind == "keys and tokens") {
                 wrong.push(format!("{name}, {}", placement.name));
+                let lines: Vec<&str> = new.iter().map(line).collect();
+                table.push_str(&format!("{name}, {}: {}\n", placement.name, lines.join("\n")));
             }
         }
     }
-    println!(
-        "{} texts in {} placements: {count}, {} wrong",
-        NEGATIVES.len(),
-        PLACEMENTS.len(),
-        wrong.len()
-    );
-    assert_eq!(wrong, WRONG);
+    table.push_str(&format!("{count} texts, {} wrong\n", wrong.len()));
+    report("others.txt", &table);
+    assert_eq!(wrong, WRONG, "{table}");
     assert!(NEGATIVES.len() >= 60);
 }
 
@@ -397,8 +402,7 @@ fn twice_the_text_is_twice_the_work() {
 /// Writes the corpus for other tools: as tapes, and as plain texts.
 #[test]
 fn the_corpus_is_written_on_request() {
-    let Some(folder) = std::env::var_os("DUOLOGUE_REDACTION_CORPUS") else { return };
-    let folder = PathBuf::from(folder);
+    let Some(folder) = folder() else { return };
     let write = |path: &Path, kind: &Kind, placement: &Placement| {
         let mut writer = Writer::new(Vec::new(), &Header::new("claude", [""; 0])).unwrap();
         for event in (placement.tape)(kind) {

@@ -2,7 +2,7 @@
 
 /// What it is, and the text.
 #[rustfmt::skip]
-pub const NEGATIVES: &[(&str, &str)] = &[
+pub(super) const NEGATIVES: &[(&str, &str)] = &[
     ("commit", "commit 9fceb02d0ae598e95dc970b74767f19372d61af8\nAuthor: x"),
     ("short commits", "ebb465a Refuse an old conversation\n0f794d4 Wait for the answer"),
     ("uuid", "session 1f0e8a4e-6c1b-4c5e-9d3c-0123456789ab resumed"),

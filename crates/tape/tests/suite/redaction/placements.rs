@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::kinds::Kind;
 
 /// A place, and the tape with a secret there.
-pub struct Placement {
-    pub name: &'static str,
+pub(super) struct Placement {
+    pub(super) name: &'static str,
     /// What is said there, for tools that know no tapes.
-    pub plain: fn(&Kind) -> String,
-    pub tape: fn(&Kind) -> Vec<Event>,
+    pub(super) plain: fn(&Kind) -> String,
+    pub(super) tape: fn(&Kind) -> Vec<Event>,
 }
 
 fn said(value: &Value) -> Event {
@@ -74,7 +74,7 @@ macro_rules! placements {
 
 /// All places in which a text can stand.
 #[rustfmt::skip]
-pub const PLACEMENTS: &[Placement] = placements! {
+pub(super) const PLACEMENTS: &[Placement] = placements! {
     "raw text": text => |it: &str| it.to_owned();
     "a sentence": text => |it: &str| format!("I found this:\n{it}\nDo not share it.");
     "after a colour": text => |it: &str| format!("\u{1b}[31m{it}\u{1b}[0m");
@@ -124,7 +124,7 @@ pub const PLACEMENTS: &[Placement] = placements! {
 
 /// Places where only what was found elsewhere on the tape gives a secret away.
 #[rustfmt::skip]
-pub const ELSEWHERE: &[Placement] = &[
+pub(super) const ELSEWHERE: &[Placement] = &[
     Placement { name: "known: in a sentence", plain: |kind| both(kind, &kind.secret), tape: |kind| after(kind, &format!("so ({}) it is", kind.secret)) },
     Placement { name: "known: before it is known", plain: |kind| both(kind, &kind.secret), tape: |kind| {
         let mut tape = text(&format!("so ({}) it is", kind.secret));
@@ -151,6 +151,6 @@ fn after(kind: &Kind, other: &str) -> Vec<Event> {
     tape
 }
 
-pub fn hex(text: &str) -> String {
+pub(super) fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
