@@ -11,11 +11,26 @@ use crate::args::{Args, Completions, Man};
 use crate::output_file::{Access, OutputFile};
 use crate::{exit, print};
 
+/// What a flag of `agent` is, in a few words. `duologue agent --help` says more of ours.
+fn help(flag: &str) -> &'static str {
+    match flag {
+        "--install" => "Write an executable named claude there that is this agent",
+        "--scenario" => "What the model says, from a file",
+        "--fault" => "Let something go wrong on purpose",
+        "--lenient" => "Accept every input form of the oldest descriptions",
+        "--dialect" => "Speak in the forms of the oldest descriptions",
+        "--help" | "-h" => "Print help",
+        "--version" | "-v" => "Print the version",
+        _ => "As in Claude Code",
+    }
+}
+
 /// The whole command line. `agent` passes its flags on as they are, so clap does not know them.
 fn command() -> clap::Command {
     Args::command().mut_subcommand("agent", |agent| {
         let agent = agent.disable_help_flag(true).disable_version_flag(true);
-        let install = Arg::new("--install").long("install").value_name("DIR").num_args(1);
+        let install =
+            Arg::new("--install").long("install").value_name("DIR").help(help("--install"));
         embedded::flags().fold(agent.arg(install), |agent, (flag, takes_value)| {
             let name = flag.trim_start_matches('-');
             let mut letters = name.chars();
@@ -24,7 +39,7 @@ fn command() -> clap::Command {
                 _ => Arg::new(flag).long(name),
             };
             let action = if takes_value { ArgAction::Append } else { ArgAction::SetTrue };
-            agent.arg(arg.action(action))
+            agent.arg(arg.action(action).help(help(flag)))
         })
     })
 }

@@ -131,7 +131,15 @@ fn no_argument_gets_out_of_its_quotes() {
     let args: Vec<std::ffi::OsString> =
         ODD.iter().map(Into::into).chain([raw.clone(), "end".into()]).collect();
     let installed = Command::new(us())
-        .args(["record", "--install", "bin\ntouch seen", "--path", "a\ntouch seen", "--"])
+        .args([
+            "record",
+            "--install",
+            "bin\ntouch seen",
+            "--redact",
+            "--path",
+            "a\ntouch seen",
+            "--",
+        ])
         .arg(&agent)
         .args(&args)
         .current_dir(&odd)
