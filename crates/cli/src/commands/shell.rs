@@ -16,6 +16,7 @@ fn command() -> clap::Command {
     Args::command().mut_subcommand("agent", |agent| {
         let agent = agent.disable_help_flag(true).disable_version_flag(true);
         let install = Arg::new("--install").long("install").value_name("DIR").num_args(1);
+        let install = install.help("Put a `claude` into this folder that is this agent");
         embedded::flags().fold(agent.arg(install), |agent, (flag, takes_value)| {
             let name = flag.trim_start_matches('-');
             let mut letters = name.chars();
@@ -24,7 +25,9 @@ fn command() -> clap::Command {
                 _ => Arg::new(flag).long(name),
             };
             let action = if takes_value { ArgAction::Append } else { ArgAction::SetTrue };
-            agent.arg(arg.action(action))
+            agent.arg(
+                arg.action(action).help("As of Claude Code; `duologue agent --help` tells more"),
+            )
         })
     })
 }
