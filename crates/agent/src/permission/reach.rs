@@ -165,11 +165,8 @@ impl Permissions {
 impl Reach {
     /// Keeps the worse of two.
     fn add(&mut self, other: Self) {
-        let replaces = match (&*self, &other) {
-            (Self::Free, _) => true,
-            (Self::Unsure(_), Self::Denied(_)) => true,
-            _ => false,
-        };
+        let replaces =
+            matches!((&*self, &other), (Self::Free, _) | (Self::Unsure(_), Self::Denied(_)));
         if replaces {
             *self = other;
         }

@@ -269,9 +269,7 @@ impl Reader {
         }
         let (length, writes, plain) = if self.starts_with("&>>") {
             (3, true, true)
-        } else if self.starts_with("&>") || self.starts_with(">>") || self.starts_with(">|") {
-            (2, true, true)
-        } else if self.starts_with(">&") {
+        } else if ["&>", ">>", ">|", ">&"].iter().any(|operator| self.starts_with(operator)) {
             (2, true, true)
         } else if self.starts_with("<>") {
             (2, true, false)
