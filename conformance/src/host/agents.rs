@@ -11,6 +11,28 @@ use super::{ask, close, count, says, texts, touch};
 use crate::case::{Trouble, Verdict, holds, same};
 use crate::stage::Stage;
 
+/// A command that runs until the case says so: see [`Gate`].
+const UNTIL_GO: &str = "head -n 1 go";
+
+/// A named pipe in the working directory. What reads a line of it waits until the gate is opened.
+struct Gate(std::fs::File);
+
+impl Gate {
+    fn closed(stage: &Stage) -> Result<Self, Trouble> {
+        let path = stage.work().join("go");
+        let made = std::process::Command::new("mkfifo").arg(&path).status()?;
+        if !made.success() {
+            return Err(Trouble::fails(format!("mkfifo failed: {made}")));
+        }
+        // Open both ways, it does not wait for a reader, and keeps what was written until one comes.
+        Ok(Self(std::fs::OpenOptions::new().read(true).write(true).open(path)?))
+    }
+
+    fn open(&mut self) -> Verdict {
+        Ok(std::io::Write::write_all(&mut self.0, b"go\n")?)
+    }
+}
+
 /// The tool that starts a sub-agent has had two names.
 fn starter(stage: &Stage) -> &'static str {
     if stage.since("2.1.100") { "Agent" } else { "Task" }
@@ -158,14 +180,16 @@ async fn comes_back(stage: &Stage, call: Block) -> Verdict {
     let replies = [
         Reply::new().say(call),
         Reply::text("It works in the background."),
-        Reply::text("Done in the background.").agent("aide").delay_ms(1500),
+        // It is not done before the first turn is.
+        Reply::text("Done in the background.").agent("aide").stall_after(0),
         Reply::text("The helper has come back."),
     ];
-    let (_server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
+    let (server, builder) = stage.play(with_helper(says(replies), "aide")).await?;
     let session = builder.on_permission(async |_| Decision::allow()).start().await?;
     let mut events = session.events();
     let (_, outcome) = ask(&session, "Delegate").await?;
     same!(outcome.text(), "It works in the background.", "the first turn");
+    server.resume();
     let seen = until_it_comes_back(&mut events).await?;
     let last = texts(&seen).pop();
     same!(last.as_deref(), Some("The helper has come back."), "the turn nobody asked for");
@@ -174,7 +198,9 @@ async fn comes_back(stage: &Stage, call: Block) -> Verdict {
 
 pub(super) async fn background_command(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "a background command's end starts no turn of its own")?;
-    let command = json!({ "command": "sleep 1; touch seen", "run_in_background": true });
+    // It is not done before the first turn is.
+    let command =
+        json!({ "command": format!("{UNTIL_GO}; touch seen"), "run_in_background": true });
     let replies = [
         Reply::new().say(Block::tool("Bash", command)),
         Reply::text("It runs."),
@@ -182,9 +208,11 @@ pub(super) async fn background_command(stage: &Stage) -> Verdict {
     ];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.on_permission(async |_| Decision::allow()).start().await?;
+    let mut gate = Gate::closed(stage)?;
     let mut events = session.events();
     let (_, outcome) = ask(&session, "Run it").await?;
     same!(outcome.text(), "It runs.", "the first turn");
+    gate.open()?;
     let seen = until_it_comes_back(&mut events).await?;
     same!(texts(&seen).pop().as_deref(), Some("It has run."), "the turn nobody asked for");
     holds!(stage.wrote("seen"), "the command did not run");
@@ -221,11 +249,20 @@ pub(super) async fn stop_task(stage: &Stage) -> Verdict {
 
 pub(super) async fn long_command(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "tasks are told of since 2.1.197")?;
-    let command = json!({ "command": "sleep 4", "description": "Wait a little" });
+    let command = json!({ "command": UNTIL_GO, "description": "Wait a little" });
     let replies = [Reply::new().say(Block::tool("Bash", command)), Reply::text("It has run.")];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;
-    let (events, outcome) = ask(&session, "Run it").await?;
+    let mut gate = Gate::closed(stage)?;
+    let mut turn = session.prompt("Run it").await?;
+    let mut events = Vec::new();
+    while let Some(event) = turn.next().await? {
+        if matches!(event, Event::TaskStarted(_)) {
+            gate.open()?;
+        }
+        events.push(event);
+    }
+    let outcome = turn.outcome().await?;
     same!(outcome.text(), "It has run.", "the text");
     same!(count(&events, "task_started"), 1, "told that it runs");
     same!(count(&events, "task_finished"), 1, "told that it has run");

@@ -5,19 +5,17 @@ use std::time::Duration;
 
 use duologue::Session;
 use duologue::ask::Decision;
-use duologue_model::{Block, Chunk, Reply, Scenario, When};
+use duologue_model::{Reply, Scenario, When};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::{all, ask, call, close, says, touch, until_it_speaks};
+use super::{all, ask, call, close, held, says, touch, until_it_speaks};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
-/// A model that takes its time, then is brief.
+/// A model that stops after its first word, then is brief.
 fn dawdles() -> Scenario {
-    let text = "word ".repeat(400);
-    let slow = Reply::new().say(Block::text(text)).chunk(Chunk::Chars(5)).pause_ms(50);
-    says([slow, Reply::text("Still here.")])
+    says([held(&"word ".repeat(400)), Reply::text("Still here.")])
 }
 
 /// The next prompt must work.
