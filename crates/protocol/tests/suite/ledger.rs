@@ -35,11 +35,11 @@ impl Both {
 
     fn prompted(uuid: &str) -> Self {
         let mut both = Self::new();
-        both.to_agent(&Prompt::text("hi").uuid(uuid).to_line());
+        both.say_to_agent(&Prompt::text("hi").uuid(uuid).to_line());
         both
     }
 
-    fn to_agent(&mut self, line: &str) {
+    fn say_to_agent(&mut self, line: &str) {
         let line = Line::from(line.trim_end());
         match line.to_agent().into_message() {
             Some(ToAgent::Prompt(prompt)) => self.link.prompt(&prompt),
@@ -62,7 +62,7 @@ impl Both {
     }
 
     /// As the driver of a link reads: what does not matter to the machine is not shown to it.
-    fn to_host(&mut self, line: &[u8]) {
+    fn say_to_host(&mut self, line: &[u8]) {
         let mut bytes = line.to_vec();
         bytes.push(b'\n');
         let mut chunk = &bytes[..];
@@ -129,9 +129,9 @@ fn played(recording: &Recording, seed: u64) -> Result<bool, String> {
     let mut prompts = prompts.into_iter().peekable();
     for (at, line) in lines.iter().enumerate() {
         while let Some((_, prompt)) = prompts.next_if(|(before, _)| *before <= at) {
-            both.to_agent(prompt);
+            both.say_to_agent(prompt);
         }
-        both.to_host(line);
+        both.say_to_host(line);
         if !both.agree() {
             return Err(format!(
                 "{} {}, seed {seed} ({done:?}), after line {at}: link {}, transcript {}\n{}\n{:#?}\n{:#?}",
@@ -201,10 +201,10 @@ fn a_result_that_cannot_be_read_ends_its_turn_in_both_machines() {
         for (what, line) in ends("u1") {
             let mut both = Both::prompted("u1");
             if introduced {
-                both.to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
+                both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
             }
             assert!(!both.link.is_between_turns() && both.agree(), "{what}");
-            both.to_host(&line);
+            both.say_to_host(&line);
             assert!(both.transcript.is_between_turns(), "{what}: {:?}", both.transcript);
             assert!(both.link.may_close(), "{what}: {:?}", both.link);
             assert_eq!((both.finished, both.link.results()), (1, 1), "{what}");
@@ -217,25 +217,25 @@ fn a_result_that_cannot_be_read_ends_its_turn_in_both_machines() {
 fn all_prompts_of_a_turn_end_with_a_result_that_cannot_be_read() {
     for (what, line) in ends("u1").into_iter().skip(1) {
         let mut both = Both::prompted("u1");
-        both.to_agent(&Prompt::text("and this").uuid("u2").to_line());
+        both.say_to_agent(&Prompt::text("and this").uuid("u2").to_line());
         for (uuid, state) in
             [("u1", "queued"), ("u2", "queued"), ("u1", "started"), ("u2", "started")]
         {
             let line = json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": state });
-            both.to_host(line.to_string().as_bytes());
+            both.say_to_host(line.to_string().as_bytes());
         }
-        both.to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
-        both.to_host(&line);
+        both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
+        both.say_to_host(&line);
         assert!(both.link.may_close() && both.transcript.is_between_turns(), "{what}");
     }
 }
 
 fn background(both: &mut Both) {
-    both.to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
+    both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
     let started = json!({ "type": "system", "subtype": "task_started", "task_id": "t",
         "task_type": "local_agent", "is_backgrounded": true });
-    both.to_host(started.to_string().as_bytes());
-    both.to_host(br#"{"type":"result","subtype":"success","user_message_uuids":["u1"]}"#);
+    both.say_to_host(started.to_string().as_bytes());
+    both.say_to_host(br#"{"type":"result","subtype":"success","user_message_uuids":["u1"]}"#);
     assert!(both.link.is_between_turns() && !both.link.may_close());
 }
 
@@ -250,7 +250,7 @@ fn the_end_of_a_task_is_read_out_of_a_broken_line() {
     ] {
         let mut both = Both::prompted("u1");
         background(&mut both);
-        both.to_host(line.as_bytes());
+        both.say_to_host(line.as_bytes());
         assert!(both.link.may_close(), "{line}");
     }
 }
@@ -271,11 +271,11 @@ fn the_end_of_something_that_cannot_be_read_leaves_doubt() {
         let mut both = Both::prompted("u1");
         background(&mut both);
         assert!(!both.link.is_unclear());
-        both.to_host(line);
+        both.say_to_host(line);
         let line = String::from_utf8_lossy(line);
         assert!(both.link.may_close() || both.link.is_unclear(), "{line}");
         // The next turn makes things clear again.
-        both.to_host(br#"{"type":"system","subtype":"init","uuid":"i2"}"#);
+        both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i2"}"#);
         assert!(!both.link.is_unclear(), "{line}");
     }
 }
@@ -286,7 +286,7 @@ fn printed_text_leaves_no_doubt() {
     let mut both = Both::prompted("u1");
     background(&mut both);
     for text in ["(node:12) Warning: x", "debug: turn 3", "null", "[1]", "\u{1b}[2m"] {
-        both.to_host(text.as_bytes());
+        both.say_to_host(text.as_bytes());
         assert!(!both.link.is_unclear(), "{text}");
     }
 }
@@ -295,9 +295,9 @@ fn printed_text_leaves_no_doubt() {
 #[test]
 fn a_late_line_begins_no_turn() {
     let mut both = Both::prompted("u1");
-    both.to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
-    both.to_host(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
-    both.to_host(
+    both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
+    both.say_to_host(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
+    both.say_to_host(
         br#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"late"}]}}"#,
     );
     assert!(both.link.may_close() && both.transcript.is_between_turns());
@@ -307,12 +307,12 @@ fn a_late_line_begins_no_turn() {
 #[test]
 fn a_broken_introduction_does_not_split_a_turn() {
     let mut both = Both::prompted("u1");
-    both.to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
-    both.to_host(
+    both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
+    both.say_to_host(
         br#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"Hi"}]}}"#,
     );
-    both.to_host(br#"{"type":"system","subtype":"init","uuid":"i2","tools":"none"}"#);
-    both.to_host(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
+    both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i2","tools":"none"}"#);
+    both.say_to_host(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
     assert!(both.link.may_close() && both.transcript.is_between_turns());
     assert_eq!(both.finished, 1);
 }
@@ -321,12 +321,12 @@ fn a_broken_introduction_does_not_split_a_turn() {
 #[test]
 fn a_result_that_comes_twice_answers_one_prompt() {
     let mut both = Both::prompted("u1");
-    both.to_agent(&Prompt::text("and this").uuid("u2").to_line());
+    both.say_to_agent(&Prompt::text("and this").uuid("u2").to_line());
     let result = br#"{"type":"result","subtype":"success","uuid":"r"}"#;
-    both.to_host(result);
-    both.to_host(result);
+    both.say_to_host(result);
+    both.say_to_host(result);
     assert!(!both.link.is_between_turns() && both.agree());
-    both.to_host(br#"{"type":"result","subtype":"success","uuid":"r2"}"#);
+    both.say_to_host(br#"{"type":"result","subtype":"success","uuid":"r2"}"#);
     assert!(both.link.may_close() && both.agree());
 }
 

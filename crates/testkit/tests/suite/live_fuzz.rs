@@ -3,6 +3,8 @@
 //! `cargo test` plays a slice. `DUOLOGUE_FUZZ_TURNS=5000` plays more, `DUOLOGUE_FUZZ_SEED=7` begins elsewhere
 //! (and, with one turn, plays that one again).
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a long run reports what happened")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
