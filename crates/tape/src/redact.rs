@@ -124,6 +124,9 @@ impl Redactor {
                     let name = Path::new(value).file_name().and_then(|name| name.to_str());
                     name.into_iter().for_each(|name| self.text.know_user(name.as_bytes()));
                 }
+                // The shell's `PWD` is a folder. So is what a name like `SSH_KEY` may point to.
+                _ if Path::new(value).is_absolute() && Path::new(value).exists() => {}
+                "PWD" | "OLDPWD" => {}
                 name if fields::is_secret(name) => self.text.know_secret(value.as_bytes()),
                 _ => {}
             }
@@ -417,7 +420,9 @@ impl Redactor {
         if fields::is_account(path) && !text.contains(&b'@') {
             return whole(self.text.name("account fields", text, mask::ACCOUNT));
         }
-        let is_secret = after_flag || is_named || fields::is_secret(fields::last_names(path).0);
+        let name = fields::last_names(path).0;
+        let is_secret =
+            after_flag || is_named || (fields::is_secret(name) && !fields::is_folder(name, text));
         let is_code = fields::is_secret_number(path, text) || fields::is_registry(path, text);
         if is_code || (is_secret && !is_said(text)) {
             return match self.scheme(text) {

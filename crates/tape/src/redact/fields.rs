@@ -122,6 +122,11 @@ pub(super) fn is_secret(name: &str) -> bool {
     has_end || joined == "pwd" || joined.ends_with("dbpwd") || is_key_of_a_kind(&joined)
 }
 
+/// Whether this is a working directory: `pwd` is also short for a password.
+pub(super) fn is_folder(name: &str, value: &[u8]) -> bool {
+    name.eq_ignore_ascii_case("pwd") && matches!(value.first(), Some(b'/' | b'~'))
+}
+
 /// Whether a number under this name is a secret, too.
 pub(super) fn is_password(name: &str) -> bool {
     let joined: String = name.chars().filter(char::is_ascii_alphanumeric).collect();

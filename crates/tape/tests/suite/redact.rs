@@ -303,3 +303,22 @@ fn what_was_not_replaced_must_still_be_the_same() {
         assert_eq!(player.handle_line(&Line::from(line.to_string())).is_ok(), is_same, "{prompt}");
     }
 }
+
+#[test]
+fn a_working_directory_is_not_a_password() {
+    let folder = std::env::temp_dir();
+    let folder = folder.to_str().unwrap();
+    let variables = [("PWD", "/work/of/mine"), ("OLDPWD", "/work/before"), ("SSH_KEY", folder)];
+    let mut redactor = Redactor::new().environment(variables);
+    let text =
+        format!(r#"{{"type":"x","pwd":"/work/of/mine","old":"/work/before","key":"{folder}"}}"#);
+    let Event::ToHost(line) = redactor.event(Event::ToHost(Line::from(text.as_str()))) else {
+        panic!("a line stays a line")
+    };
+    assert_eq!(line.as_str(), Some(text.as_str()));
+    let secret = r#"{"type":"x","pwd":"Tr0ub4dor&3"}"#;
+    let Event::ToHost(line) = redactor.event(Event::ToHost(Line::from(secret))) else {
+        panic!("a line stays a line")
+    };
+    assert!(!line.as_str().unwrap().contains("Tr0ub4dor"), "{line:?}");
+}
