@@ -308,10 +308,10 @@ fn what_was_not_replaced_must_still_be_the_same() {
 fn a_working_directory_is_not_a_password() {
     let folder = std::env::temp_dir();
     let folder = folder.to_str().unwrap();
-    let variables = [("PWD", "/work/of/mine"), ("OLDPWD", "/work/before"), ("SSH_KEY", folder)];
+    let variables = [("PWD", "/srv/of/mine"), ("OLDPWD", "/srv/before"), ("SSH_KEY", folder)];
     let mut redactor = Redactor::new().environment(variables);
     let text =
-        format!(r#"{{"type":"x","pwd":"/work/of/mine","old":"/work/before","key":"{folder}"}}"#);
+        format!(r#"{{"type":"x","pwd":"/srv/of/mine","old":"/srv/before","key":"{folder}"}}"#);
     let Event::ToHost(line) = redactor.event(Event::ToHost(Line::from(text.as_str()))) else {
         panic!("a line stays a line")
     };
