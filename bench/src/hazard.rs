@@ -75,7 +75,7 @@ hazards! {
     Huge "huge" "50 MB line" "A text of 50,000,000 bytes in one line."
     UnknownType "unknown-type" "unknown message type" "A line whose `type` nobody knows."
     UnknownBlock "unknown-block" "unknown content block" "An assistant message with a content block whose `type` nobody knows."
-    ResultSubtype "result-subtype" "unknown result subtype" "The `result` that ends the turn has a `subtype` that nobody knows. The turn should end all the same, and closing return."
+    ResultSubtype "result-subtype" "unknown result subtype" "The `result` that ends the turn has an unknown `subtype`. The turn should end and `close` should return."
     Slow "slow" "slow consumer" "100,000 texts, 185 MB, as fast as the pipe takes them, while the consumer sleeps after the first text: until all is written, or nothing more for 5 s."
     Cancelled "cancelled" "cancelled reads" "100 lines in three pieces each; each read is given up after 1 ms and tried again."
     Asks "asks" "requests answered" "`can_use_tool`, `hook_callback`, `mcp_message` (for a server that nobody has), `elicitation` and an unknown subtype, at once. The agent waits for 8 s."

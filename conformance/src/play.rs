@@ -66,7 +66,8 @@ pub(crate) async fn play(
             Ok(done) => done,
             // What can panic runs in `attempt`. If this task did all the same, its cell stays red.
             Err(error) => {
-                anstream::eprintln!("a case was lost: {error}");
+                let error = duologue::protocol::visible::line(&error.to_string()).into_owned();
+                anstream::eprintln!("a case ended without a verdict: {error}");
                 continue;
             }
         };

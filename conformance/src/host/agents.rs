@@ -249,7 +249,7 @@ pub(super) async fn stop_task(stage: &Stage) -> Verdict {
 
 pub(super) async fn long_command(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "tasks are told of since 2.1.197")?;
-    // It is told of after some 3 s; by 2.1.197 only when it has ended, so that nothing can be waited for.
+    // The CLI reports the task after about 3 s. 2.1.197 seems to report it only at its end, so there is no line to wait for.
     let command = json!({ "command": "sleep 6", "description": "Wait a little" });
     let replies = [Reply::new().say(Block::tool("Bash", command)), Reply::text("It has run.")];
     let (_server, builder) = stage.play(says(replies)).await?;

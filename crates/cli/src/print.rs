@@ -17,7 +17,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::visible::{Foreign, Shown, block, line, ours, shown};
 
-/// Prints a line on stderr. If that cannot be written, there is nobody left to tell.
+/// Prints a line on stderr. A write error is ignored: there is no other place to report it.
 pub(crate) fn err(text: &Shown) {
     let _ = anstream::stderr().lock().write_all(format!("{}\n", text.as_str()).as_bytes());
 }
@@ -171,7 +171,7 @@ pub(crate) fn usage(error: &clap::Error) {
     let rendered = error.render();
     let plain = rendered.to_string();
     if !error.use_stderr() || block(&plain).as_str() == plain {
-        // If nobody reads it, that is no error.
+        // A closed stdout is not an error.
         let _ = error.print();
     } else {
         err(&block(plain.trim_end()));

@@ -64,7 +64,7 @@ pub enum Error {
     #[error(transparent)]
     Prompt(#[from] PromptError),
     /// The lines of the agent could not be kept or read. Unless it is [`InboxError::Read`], nothing more
-    /// of the conversation can be told: it is [fatal](Self::is_fatal), and prompts are refused with it.
+    /// of the conversation can be read: it is [fatal](Self::is_fatal), and prompts are refused with it.
     #[error(transparent)]
     Stream(#[from] InboxError),
     /// What waits for this one reader could not be kept. The session goes on.

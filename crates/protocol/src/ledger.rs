@@ -2,7 +2,8 @@
 //!
 //! Both ends of a host need this: [`HostLink`](crate::host_link::HostLink) to know when stdin may
 //! close, and [`Transcript`](crate::transcript::Transcript) to know which turn an event belongs to.
-//! They use the same rules, so that they cannot disagree about the end of a turn.
+//! They use the same rules, each with a ledger of its own. The two can still disagree: where a result
+//! names no prompt, only `Transcript` has the texts by which [`Ledger::result`] chooses a turn.
 //!
 //! [`Reading`] says what a line means here, also if the line could not be decoded. [`Ledger`] keeps the
 //! state.

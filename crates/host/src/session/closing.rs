@@ -41,7 +41,7 @@ pub(super) async fn close(inner: &Inner) -> Result<ExitReport, Error> {
     }
     settle(&live, began, until).await;
     let ladder = inner.config.ladder;
-    // If the driver cannot be told, the agent reads nothing: then it has to be signalled anyway.
+    // If the command does not reach the driver, the agent is not reading, and a signal ends it.
     live.link.close_now();
     let report = match &live.process {
         Some(process) => process.end(ladder).await,

@@ -218,8 +218,8 @@ const fn too_slow(about: About) -> &'static str {
     }
 }
 
-/// What to do about an error of the agent. Nobody is told to update what is new enough, or to install
-/// Claude Code in place of another agent.
+/// What to do about an error of the agent. It does not advise to update a version that is new enough, or to
+/// install Claude Code in place of another agent.
 fn mend(error: &Error, about: About) -> &'static str {
     match (error, about) {
         (Error::TimedOut { .. }, about) => too_slow(about),
