@@ -8,9 +8,6 @@ use std::process::Command;
 use duologue_testkit::root;
 use serde_json::Value;
 
-/// The most lines a source file may have.
-const MAX_LINES: usize = 500;
-
 /// All that `protocol` may stand on, itself included: no runtime, no clock, no files.
 const PURE: &[&str] = &[
     "bytemuck",
@@ -130,14 +127,6 @@ fn protocol_names_nothing_impure() {
                 assert!(!code.contains(word), "{}:{number} names {word}", path.display());
             }
         }
-    }
-}
-
-#[test]
-fn files_stay_small() {
-    for path in files(".", &[".rs"]) {
-        let lines = fs::read_to_string(&path).unwrap().lines().count();
-        assert!(lines <= MAX_LINES, "{} has {lines} lines: split it", path.display());
     }
 }
 
