@@ -15,7 +15,7 @@ use crate::frame::TooLong;
 use crate::id::{RequestId, SessionId, Uuid};
 use crate::json::RawObject;
 use crate::ledger::{Reading, Salvage};
-use crate::line::Line;
+use crate::line::{Decoded, Line};
 use crate::lines::{ControlCancelRequest, Prompt};
 use crate::to_host::ToHost;
 use crate::wire::Wire;
@@ -37,7 +37,8 @@ const MOST_UNWRITTEN: usize = 256;
 ///
 /// - **What the application wants**: [`prompt`](Self::prompt), [`request`](Self::request),
 ///   [`request_raw`](Self::request_raw), [`withdraw`](Self::withdraw), [`answer`](Self::answer).
-/// - **What happened**: [`handle_line`](Self::handle_line), [`handle_timeout`](Self::handle_timeout),
+/// - **What happened**: [`handle_line`](Self::handle_line),
+///   [`handle_decoded`](Self::handle_decoded), [`handle_timeout`](Self::handle_timeout),
 ///   [`handle_end`](Self::handle_end). Time comes in as an argument: the time since any fixed moment.
 /// - **What the caller must do now**, after any of the above: write every line that
 ///   [`poll_transmit`](Self::poll_transmit) gives, in order; serve every event of
@@ -250,40 +251,81 @@ impl HostLink {
         if kind.starts_with(b"stream_event\"") {
             self.activity.awaits_speech()
         } else if kind.starts_with(b"assistant\"") {
-            self.reads_calls() || self.activity.awaits_speech()
+            self.needs_assistant()
         } else if kind.starts_with(b"user\"") {
-            self.reads_calls() || self.activity.awaits_echo()
+            self.needs_user()
         } else {
             true
         }
     }
 
-    /// Takes a line of the agent's stdout. What the machine does with it shows in its events; whether
-    /// it belongs to the conversation too, and so to its consumer, is told at once.
+    /// Handles a line of the agent's stdout. The result says whether the line belongs to the conversation
+    /// as well. Lines that cannot change anything here are not decoded.
     pub fn handle_line(&mut self, line: &Line) -> Route {
-        // Most lines do not matter to the machine, and are not read here at all.
         match line.kind().as_deref() {
-            Ok("control_request" | "control_response" | "control_cancel_request") => {
-                return self.control(line);
-            }
-            Ok("keep_alive") => return Route::Dropped,
-            Ok("stream_event") if !self.activity.awaits_speech() => {}
-            Ok("assistant") if !self.activity.awaits_speech() && !self.reads_calls() => {}
-            Ok("user") if !self.activity.awaits_echo() && !self.reads_calls() => {}
-            _ if line.is_blank() => {}
-            _ => {
-                let decoded = line.to_host();
-                let known = decoded.known();
-                let ended =
-                    self.activity.saw(Reading::of(&decoded, line), known, self.reads_calls());
-                if let Some(message) = known {
-                    self.ask_by_call(message);
-                } else if let Some(result) = ended {
-                    self.ask_by_call(&ToHost::Result(result));
+            Ok("keep_alive") => Route::Dropped,
+            Ok("stream_event") if !self.activity.awaits_speech() => Route::Conversation,
+            Ok("assistant") if !self.needs_assistant() => Route::Conversation,
+            Ok("user") if !self.needs_user() => Route::Conversation,
+            _ if line.is_blank() => Route::Conversation,
+            _ => self.handle_decoded(line, &line.to_host()),
+        }
+    }
+
+    /// Handles a line of the agent's stdout that the caller has decoded with [`Line::to_host`]. It has the
+    /// same effect as [`handle_line`](Self::handle_line), for callers that need the message themselves.
+    ///
+    /// ```
+    /// use duologue_protocol::Line;
+    /// use duologue_protocol::host_link::{HostLink, Route};
+    ///
+    /// let mut link = HostLink::new();
+    /// let line = Line::from(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
+    /// let decoded = line.to_host();
+    /// assert_eq!(link.handle_decoded(&line, &decoded), Route::Conversation);
+    /// assert_eq!(link.session_id().unwrap().as_str(), "s");
+    /// ```
+    pub fn handle_decoded(&mut self, line: &Line, decoded: &Decoded<ToHost>) -> Route {
+        match decoded {
+            Decoded::Known(message) | Decoded::Unknown(message) => match message {
+                ToHost::ControlRequest(_)
+                | ToHost::ControlResponse(_)
+                | ToHost::ControlCancelRequest(_) => return self.control(line, decoded),
+                ToHost::KeepAlive(_) => return Route::Dropped,
+                ToHost::StreamEvent(_) if !self.activity.awaits_speech() => {
+                    return Route::Conversation;
                 }
-            }
+                ToHost::Assistant(_) if !self.needs_assistant() => return Route::Conversation,
+                ToHost::User(_) if !self.needs_user() => return Route::Conversation,
+                _ => {}
+            },
+            Decoded::Malformed(_) => match line.kind().as_deref() {
+                Ok("control_request" | "control_response" | "control_cancel_request") => {
+                    return self.control(line, decoded);
+                }
+                Ok("keep_alive") => return Route::Dropped,
+                _ if line.is_blank() => return Route::Conversation,
+                _ => {}
+            },
+        }
+        let known = decoded.known();
+        let ended = self.activity.saw(Reading::of(decoded, line), known, self.reads_calls());
+        if let Some(message) = known {
+            self.ask_by_call(message);
+        } else if let Some(result) = ended {
+            self.ask_by_call(&ToHost::Result(result));
         }
         Route::Conversation
+    }
+
+    /// Whether assistant lines can change anything.
+    fn needs_assistant(&self) -> bool {
+        self.reads_calls() || self.activity.awaits_speech()
+    }
+
+    /// Whether user lines can change anything.
+    fn needs_user(&self) -> bool {
+        self.reads_calls() || self.activity.awaits_echo()
     }
 
     /// Takes the beginning of a line that was longer than the cap. If the line ended something, it has

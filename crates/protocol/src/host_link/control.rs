@@ -13,8 +13,8 @@ use super::event::{Failure, LinkEvent, Route};
 use super::{HostLink, TakesBack};
 
 impl HostLink {
-    pub(super) fn control(&mut self, line: &Line) -> Route {
-        match line.to_host() {
+    pub(super) fn control(&mut self, line: &Line, decoded: &Decoded<ToHost>) -> Route {
+        match decoded {
             Decoded::Known(ToHost::ControlRequest(asks))
             | Decoded::Unknown(ToHost::ControlRequest(asks)) => {
                 if let (Some(id), Some(request)) = (asks.request_id.value(), asks.request.value())
@@ -26,7 +26,7 @@ impl HostLink {
                 Route::Control
             }
             Decoded::Known(ToHost::ControlResponse(response)) => {
-                self.replied(&response);
+                self.replied(response);
                 Route::Control
             }
             Decoded::Unknown(ToHost::ControlResponse(_)) => {
