@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use duologue::protocol::Direction;
 use duologue_tape::Reader;
+use duologue_tape::check::{Kind, check};
 use duologue_tape::diff::shape::{self, Shapes};
 use owo_colors::OwoColorize as _;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::case::Case;
 use crate::differences::between;
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, AGENT, LIKE, Peer};
+use crate::peers::{self, LIKE, Peer};
 use crate::play::{Heard, play};
 use crate::{host, offline};
 
@@ -54,25 +54,22 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
         Some(version) => version.clone(),
         None => peers::newest()?,
     };
-    // Our own program is needed as well: it says what is understood.
-    let names = BTreeSet::from([LIKE, version.as_str(), AGENT]);
-    let all: Vec<Peer> =
+    let names = BTreeSet::from([LIKE, version.as_str()]);
+    let real: Vec<Peer> =
         names.into_iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
     match offline::inside() {
-        None => return offline::enter(&cache, &all, Some(&version)).map(|()| false),
+        None => return offline::enter(&cache, &real, Some(&version)).map(|()| false),
         Some(true) => {}
         Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
     }
     let temporary = tempfile::tempdir()?;
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
-    let (ours, real): (Vec<Peer>, Vec<Peer>) = all.into_iter().partition(|peer| peer.name == AGENT);
     let places = Arc::new(Semaphore::new(args.jobs.max(1)));
     let (matrix, heard) = runtime.block_on(play(&cases, &real, &places, tapes));
 
-    let duologue = ours.first().and_then(Peer::duologue).context("our program is missing")?;
     let found = [
-        section("What this tree does not know", unknown(&duologue, tapes, &cases, &version)?),
+        section("What this tree does not know", unknown(tapes, &cases, &version)?),
         section(
             &format!("Types and fields that {LIKE} did not show in the same cases"),
             shapes(tapes, &cases, &version)?,
@@ -112,39 +109,37 @@ fn recorded(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<PathBuf>>
     Ok(files)
 }
 
-/// What `duologue check` does not know, each once, with how often it was seen.
-fn unknown(duologue: &Path, tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
-    let mut check = Command::new(duologue);
-    let output = check.args(["check", "--json"]).args(recorded(tapes, cases, version)?).output();
-    let output = output.with_context(|| format!("cannot run {}", duologue.display()))?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(matches!(output.status.code(), Some(0 | 1)), "duologue check failed: {stderr}");
-    let report: Value = serde_json::from_slice(&output.stdout)?;
+/// What the check does not know in the agent's lines, each once, with how often it was seen.
+fn unknown(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
-    for file in items(&report["files"]) {
-        for (list, what) in [
-            ("unknown", "type"),
-            ("unknown_fields", "field"),
-            ("unknown_words", "word"),
-            ("malformed", "malformed"),
-        ] {
-            let of_the_agent = items(&file[list]).iter().filter(|at| at["direction"] == "to_host");
-            for at in of_the_agent {
-                let name = [&at["type"], &at["subtype"]].into_iter().filter_map(Value::as_str);
-                let name = name.collect::<Vec<_>>().join("/");
-                let parts = ["name", "tag", "path", "word", "reason"].map(|part| at[part].as_str());
-                let parts: Vec<&str> =
-                    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-                *found.entry(format!("{what} {} of {name}", parts.join(" "))).or_default() +=
-                    at["count"].as_u64().unwrap_or(1);
+    let mut add = |kind: Option<&Kind>, what: String, count| {
+        if kind.is_none_or(|kind| kind.direction == Direction::ToHost) {
+            let name = kind.map(|kind| format!(" of {}", kind.name())).unwrap_or_default();
+            *found.entry(format!("{what}{name}")).or_default() += count;
+        }
+    };
+    for file in recorded(tapes, cases, version)? {
+        let context = || format!("cannot check {}", file.display());
+        let opened = File::open(&file).with_context(context)?;
+        let report = check(&mut Reader::new(opened)).with_context(context)?;
+        for (tag, count) in report.unknown_tags.iter() {
+            let what = format!("type {} {} {}", tag.name, tag.tag, tag.path);
+            add(Some(&tag.message), what.trim_end().to_owned(), count);
+        }
+        for (field, count) in report.unknown_fields.iter() {
+            add(Some(&field.message), format!("field {}", field.path), count);
+        }
+        for (word, count) in report.unknown_words.iter() {
+            let what = format!("word {} {}", word.at.path, word.word);
+            add(Some(&word.at.message), what, count);
+        }
+        for malformed in &report.malformed.first {
+            if malformed.direction == Direction::ToHost {
+                add(None, format!("malformed {}", malformed.reason), 1);
             }
         }
     }
     Ok(found.into_iter().map(|(what, times)| format!("{what} ({times} times)")).collect())
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Types and fields that were added.

@@ -18,7 +18,8 @@
 //!
 //! - [`Reader`] and [`Writer`]: tapes as streams, packed or not.
 //! - [`Recorder`]: a tape beside a conversation, which it never holds up.
-//! - [`redact`]: tapes that can be shared. [`diff`]: two tapes compared by meaning.
+//! - [`check`]: whether every line is understood. [`diff`]: two tapes compared by meaning.
+//! - [`redact`]: tapes that can be shared.
 //! - [`replay`]: the agent on a tape, for any host; or its host, for any agent.
 //! - `Cassette`: a test's conversation, recorded once and replayed ever after (feature `session`, on by
 //!   default).
@@ -43,6 +44,7 @@
 
 #[cfg(feature = "session")]
 mod cassette;
+pub mod check;
 pub mod diff;
 mod entry;
 mod error;

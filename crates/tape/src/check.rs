@@ -1,53 +1,84 @@
-//! Counting: entries in, a report out.
+//! Checks whether every line of a tape is understood.
+//!
+//! [`check`] reads a tape or a plain capture and returns a [`Report`]: how many messages of each kind there are, what is
+//! unknown or malformed, which rules of the conversation were broken, and which legacy forms were used.
+//!
+//! ```
+//! use duologue_tape::{Reader, check::check};
+//!
+//! let capture = concat!(r#"{"type":"keep_alive"}"#, "\n", r#"{"type":"hologram"}"#, "\n");
+//! let report = check(&mut Reader::new(capture.as_bytes()))?;
+//! assert!(!report.is_understood(false));
+//! let (unknown, count) = report.unknown_tags.iter().next().unwrap();
+//! assert_eq!((unknown.tag.as_str(), count), ("hologram", 1));
+//! # Ok::<(), duologue_tape::ReadError>(())
+//! ```
+
+mod report;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::io::Read;
 
 use duologue_protocol::control::{
     AgentRequestReply, ControlResponse, HostRequestReply, Response, Success,
 };
 use duologue_protocol::rules::Checker;
 use duologue_protocol::{Decoded, Direction, Fault, Finding, Line, Survey, ToAgent, ToHost, Wire};
-use duologue_tape::{Entry, Event, Header, Torn};
 
-use super::report::{AtPath, Kind, Malformed, Report, UnknownTag, UnknownWord};
+use crate::entry::{Entry, Event, Header};
+use crate::error::{ReadError, Torn};
+use crate::reader::Reader;
 
-/// Where an answer keeps its payload.
+pub use report::{
+    AtPath, Counted, Kind, Listed, MAX_LISTED, Malformed, Report, UnknownTag, UnknownWord,
+};
+
+/// The path of the payload in an answer.
 const PAYLOAD: &str = "response.response";
 
-/// How many open requests are remembered.
-const MOST_REQUESTS: usize = 100_000;
+/// The most open requests that are kept. Answers to requests beyond that are not checked.
+const MAX_REQUESTS: usize = 100_000;
 
-pub(crate) struct Tally {
+/// Checks every line of a tape or capture.
+///
+/// # Errors
+/// If the input cannot be read.
+pub fn check<R: Read>(reader: &mut Reader<R>) -> Result<Report, ReadError> {
+    let mut builder = ReportBuilder::new(reader.header()?);
+    while let Some(entry) = reader.next_entry()? {
+        builder.entry(&entry);
+    }
+    Ok(builder.finish(reader.torn().cloned()))
+}
+
+struct ReportBuilder {
     report: Report,
     rules: Checker,
-    /// The subtype of each open request, by who made it and its id: it tells what its answer holds.
+    /// The subtype of each open request, by sender and id. It decides how the answer is read.
     requests: HashMap<(Direction, String), String>,
 }
 
-impl Tally {
-    pub(crate) fn new(path: &Path, header: Option<&Header>) -> Self {
-        let path = path.to_owned();
-        let report = Report { path, header: header.cloned(), ..Report::default() };
+impl ReportBuilder {
+    fn new(header: Option<&Header>) -> Self {
+        let report = Report { header: header.cloned(), ..Report::default() };
         Self { report, rules: Checker::new(), requests: HashMap::new() }
     }
 
-    pub(crate) fn take(&mut self, entry: &Entry) {
+    fn entry(&mut self, entry: &Entry) {
         match &entry.event {
             Event::ToHost(line) | Event::ToAgent(line) if line.is_blank() => {}
             Event::ToHost(line) => self.line_to_host(line, entry),
             Event::ToAgent(line) => self.line_to_agent(line, entry),
             Event::Stderr(_) => self.report.lines_of_stderr += 1,
             Event::TooLong(too_long) => {
-                let reason =
-                    format!("{} bytes, more than the cap; see --max-line", too_long.length);
+                let reason = format!("{} bytes, longer than the limit for a line", too_long.length);
                 self.malformed(Direction::ToHost, entry, reason);
             }
             _ => {}
         }
     }
 
-    pub(crate) fn finish(mut self, torn: Option<Torn>) -> Report {
+    fn finish(mut self, torn: Option<Torn>) -> Report {
         self.report.violations = self.rules.finish();
         self.report.torn = torn;
         self.report
@@ -87,7 +118,7 @@ impl Tally {
         }
     }
 
-    /// Counts a line and what is not known in it; gives its message unless it is malformed.
+    /// Counts a line and the unknown parts of it. Returns its message unless it is malformed.
     fn count<'m, M: Message>(
         &mut self,
         decoded: &'m Decoded<M>,
@@ -126,7 +157,7 @@ impl Tally {
                 let (name, tag) = ((*name).to_owned(), tag.as_str().to_owned());
                 self.unknown_tag(UnknownTag { message, path, name, tag, is_line });
             }
-            // The subtype of a result is a word, and as much a subtype as any other.
+            // The subtype of a result is read as a word, but it is a subtype like any other.
             Finding::UnknownWord(word) if is_line && path == "subtype" => {
                 let (name, tag) = (path, word.as_str().to_owned());
                 let path = String::new();
@@ -146,28 +177,23 @@ impl Tally {
     }
 
     fn remember(&mut self, by: Direction, id: Option<&str>, subtype: Option<&str>) {
-        // Answers to requests beyond that are not looked into.
         if let (Some(id), Some(subtype)) = (id, subtype)
-            && self.requests.len() < MOST_REQUESTS
+            && self.requests.len() < MAX_REQUESTS
         {
             self.requests.insert((by, id.to_owned()), subtype.to_owned());
         }
     }
 
-    /// Reads the payload of an answer as what its request is answered with.
+    /// Reads the payload of an answer as the type that belongs to its request.
     fn answer(&mut self, response: &ControlResponse, way: Direction, entry: &Entry) {
         let Some(id) = response.request_id() else { return };
         let asked_by = way.reversed();
-        // A second answer, which some CLIs give, is not looked into.
+        // Some CLI versions answer twice. The second answer is not checked.
         let Some(subtype) = self.requests.remove(&(asked_by, id.as_str().to_owned())) else {
             return;
         };
         let Some(Response::Success(success)) = response.response.value() else { return };
-        let kind = Kind {
-            direction: way,
-            kind: "control_response".to_owned(),
-            subtype: Some(subtype.clone()),
-        };
+        let kind = Kind::new(way, "control_response".to_owned(), Some(subtype.clone()));
         let mut note = |path: &str, finding: Finding<'_>| {
             let path = if path.is_empty() { PAYLOAD.into() } else { format!("{PAYLOAD}.{path}") };
             self.found(&kind, path, &finding, false);
@@ -187,7 +213,7 @@ impl Tally {
     }
 }
 
-/// Walks the payload of an answer; `None` if nobody knows what it should hold.
+/// Reports the findings in the payload of an answer. `None` if its type is not known.
 fn survey_payload(
     way: Direction,
     subtype: &str,
@@ -207,7 +233,7 @@ fn survey_payload(
     }
 }
 
-/// What both directions have in common.
+/// The messages of both directions.
 trait Message: Wire {
     fn kind(&self, direction: Direction) -> Kind;
     fn is_legacy(&self) -> bool;
@@ -217,11 +243,8 @@ macro_rules! message {
     ($name:ident) => {
         impl Message for $name {
             fn kind(&self, direction: Direction) -> Kind {
-                Kind {
-                    direction,
-                    kind: self.tag().to_owned(),
-                    subtype: self.subtype().map(str::to_owned),
-                }
+                let subtype = self.subtype().map(str::to_owned);
+                Kind::new(direction, self.tag().to_owned(), subtype)
             }
 
             fn is_legacy(&self) -> bool {
