@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 pub mod fake;
+pub mod json;
 #[cfg(unix)]
 pub mod leak;
 pub mod mutate;

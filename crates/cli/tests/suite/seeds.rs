@@ -1,7 +1,7 @@
 //! What the tests of the seeds share. The five documents that this project grew from describe the wire each in its own
 //! way; `seed_000` to `seed_004` let our host and `duologue agent` hold every conversation that stands in them.
 //!
-//! Their examples, line by line, lie in `crates/protocol/tests/seeds`.
+//! Their examples, line by line, lie in `crates/wire/tests/legacy`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -255,7 +255,7 @@ pub(crate) struct Example {
 
 /// All examples of a seed.
 pub(crate) fn examples(seed: &str) -> Vec<Example> {
-    let folder = duologue_testkit::root().join("crates/protocol/tests/seeds");
+    let folder = duologue_testkit::root().join("crates/wire/tests/legacy");
     let text = std::fs::read_to_string(folder.join(format!("{seed}.ndjson"))).unwrap();
     let read = |line: &str| {
         let example: Value = serde_json::from_str(line).unwrap();

@@ -100,12 +100,8 @@ impl Transcript {
             ToHost::StreamlinedToolUseSummary(line) => {
                 self.notice("streamlined_tool_use_summary", &line.tool_summary);
             }
-            ToHost::ToolProgress(_)
-            | ToHost::ActiveGoal(_)
-            | ToHost::AutocompactState(_)
-            | ToHost::TranscriptMirror(_)
-            | ToHost::KeepAlive(_)
-            | ToHost::Unknown(_) => {}
+            // No event: `tool_progress`, `active_goal`, `autocompact_state`, `transcript_mirror`, `keep_alive`, unknown types.
+            _ => {}
         }
     }
 

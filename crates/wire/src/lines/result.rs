@@ -1,0 +1,314 @@
+//! `result` lines: the end of a turn.
+
+use crate::id::{SessionId, ToolUseId, Uuid};
+use crate::json::{Number, RawJson, RawObject};
+use crate::message::{FastModeState, ModelUsage, Origin, StopReason, Usage};
+use crate::text::Text;
+use crate::wire::{Map, record, words};
+
+record! {
+    /// The end of a turn: what came of it and what it cost.
+    ///
+    /// A turn succeeded only if [`is_success`](Self::is_success) says so: new versions report an API
+    /// error as `success` with `is_error`, old ones an error subtype without it.
+    TurnResult ["type" = "result"] {
+        /// How the turn ended.
+        subtype: ResultSubtype => required,
+        /// Whether it failed.
+        is_error: bool,
+        /// The last text of the answer, or the JSON text of the structured output.
+        result: Text,
+        /// What went wrong.
+        errors: Vec<Text>,
+        /// How long the turn took.
+        duration_ms: Number,
+        /// How long the API took, running total.
+        duration_api_ms: Number,
+        /// How many steps the turn had.
+        num_turns: Number,
+        /// Why the last message ended.
+        stop_reason: StopReason,
+        /// Money in USD, running total of the session.
+        total_cost_usd: Number,
+        /// Tokens of the main agent in this turn.
+        usage: Usage,
+        /// Tokens and money by model, running totals.
+        model_usage "modelUsage": Map<ModelUsage>,
+        /// The same since the last result.
+        model_usage_since_last_result: Map<ModelUsage>,
+        /// Tool calls that were not allowed.
+        permission_denials: Vec<PermissionDenial>,
+        /// The value that a JSON Schema asked for.
+        structured_output: RawJson,
+        /// The tool call that a hook put off.
+        deferred_tool_use: DeferredToolUse,
+        /// Why the turn ended, in more detail.
+        terminal_reason: TerminalReason,
+        /// The API's HTTP status, if the turn failed on it.
+        api_error_status: Number,
+        /// The API's error type, if the turn failed on it.
+        api_error_type: Text,
+        /// The API's error, in the CLI's words.
+        api_error: Text,
+        /// The conversation.
+        session_id: SessionId,
+        /// Names this line.
+        uuid: Uuid,
+        /// Prompts that wait.
+        queued_turn_count: Number,
+        /// The how-many-eth result this is, from 0.
+        result_index: Number,
+        /// The prompt that the turn answers.
+        user_message_uuid: Uuid,
+        /// The prompts that the turn answers.
+        user_message_uuids: Vec<Uuid>,
+        /// The turn went on where a restart had cut one off.
+        resume_reason: Text,
+        /// Who started the turn, if nobody asked for it.
+        origin: Origin,
+        /// Whether fast mode is on.
+        fast_mode_state: FastModeState,
+        /// Why it is not.
+        fast_mode_disabled_reason: Text,
+        /// When the credentials expire.
+        credential_expires_at: RawJson,
+        /// The local command that was the whole turn.
+        local_command: RawJson,
+        /// What the sub-agents did.
+        subagent_stats: SubagentStats,
+        /// How often safety stopped the model.
+        safety_stops: RawJson,
+        /// Why the process could not start.
+        startup_failure_reason: Text,
+        /// The file that could not be read.
+        invalid_config_file: RawJson,
+        /// The turn ended because the process shut down.
+        interrupted_by_shutdown: bool,
+        /// A permission check ended the turn.
+        stopped_by_permission_check: RawJson,
+        /// How a hosted runner ended.
+        runner_exit: RawJson,
+        /// Milliseconds to the first token.
+        ttft_ms: Number,
+        /// Milliseconds to the first token that was streamed.
+        ttft_stream_ms: Number,
+        /// Milliseconds to the request.
+        time_to_request_ms: Number,
+        /// Milliseconds from the start of the process to the request.
+        time_to_request_from_spawn_ms: Number,
+        /// Milliseconds to the first content.
+        first_content_frame_ms: Number,
+        /// When the request was sent.
+        request_sent_wall_ms: Number,
+        /// Tokens of the first request that were not in the cache.
+        first_request_input_tokens: Number,
+        /// Tokens of the first request that were in the cache.
+        first_request_cache_read_input_tokens: Number,
+        /// When the clock of this process began.
+        time_origin_ms: Number,
+        /// A process that was kept warm took the session.
+        warm_spare_claimed: bool,
+        /// Timing of the hosted stream.
+        first_stream_post_ms: Number,
+        /// Timing of the hosted stream.
+        first_stream_post_ack_ms: Number,
+        /// Timing of the hosted stream.
+        first_stream_post_queue_wait_ms: Number,
+        /// Timing of the hosted stream.
+        first_stream_post_wall_ms: Number,
+        /// What the first post waited for.
+        first_stream_post_queued_behind: Text,
+        /// Timing of the hosted stream.
+        first_text_post_ms: Number,
+        /// Timing of the hosted stream.
+        first_text_post_queue_wait_ms: Number,
+        /// Timing of the hosted stream.
+        first_text_post_wall_ms: Number,
+        /// What the first text waited for.
+        first_text_post_queued_behind: Text,
+    }
+}
+
+impl TurnResult {
+    /// Whether the turn succeeded: no error, and the subtype says success.
+    ///
+    /// ```
+    /// use duologue_wire::{Wire, lines::TurnResult};
+    ///
+    /// let failed = r#"{"type":"result","subtype":"success","is_error":true,"result":"API Error: 400"}"#;
+    /// assert!(!TurnResult::from_json(failed)?.is_success());
+    /// # Ok::<(), duologue_wire::Fault>(())
+    /// ```
+    pub fn is_success(&self) -> bool {
+        !self.is_error.is_true() && self.subtype.value() == Some(&ResultSubtype::Success)
+    }
+
+    /// The best account of what went wrong, if the turn failed: its errors, else its text, else the
+    /// API's status, else its subtype.
+    pub fn error_message(&self) -> Option<String> {
+        if self.is_success() {
+            return None;
+        }
+        let errors: Vec<&str> = self.errors.items().iter().map(|text| text.as_str()).collect();
+        if !errors.is_empty() {
+            return Some(errors.join("; "));
+        }
+        if let Some(text) = self.result.as_str().filter(|text| !text.is_empty()) {
+            return Some(text.to_owned());
+        }
+        if let Some(status) = self.api_error_status.value() {
+            return Some(format!("the API answered with status {status}"));
+        }
+        // `success` would be the worst word of all.
+        let subtype = self.subtype.as_str().filter(|subtype| *subtype != "success");
+        subtype.or(self.terminal_reason.as_str()).map(str::to_owned)
+    }
+}
+
+words! {
+    /// How a turn ended.
+    ResultSubtype closed {
+        /// Well, unless `is_error` says otherwise.
+        Success = "success",
+        /// Something went wrong, or it was interrupted.
+        ErrorDuringExecution = "error_during_execution",
+        /// It took too many steps.
+        ErrorMaxTurns = "error_max_turns",
+        /// It cost too much.
+        ErrorMaxBudgetUsd = "error_max_budget_usd",
+        /// The model never gave the value that was asked for.
+        ErrorMaxStructuredOutputRetries = "error_max_structured_output_retries",
+        /// The only error that the oldest descriptions know.
+        Error = "error",
+    }
+}
+
+words! {
+    /// Why a turn ended.
+    TerminalReason {
+        /// A limit blocks the account.
+        BlockingLimit = "blocking_limit",
+        /// The context filled up again and again.
+        RapidRefillBreaker = "rapid_refill_breaker",
+        /// The prompt is too long.
+        PromptTooLong = "prompt_too_long",
+        /// A picture was refused.
+        ImageError = "image_error",
+        /// The model failed.
+        ModelError = "model_error",
+        /// The API failed.
+        ApiError = "api_error",
+        /// The model could not call a tool properly.
+        MalformedToolUseExhausted = "malformed_tool_use_exhausted",
+        /// It was interrupted while the model spoke.
+        AbortedStreaming = "aborted_streaming",
+        /// It was interrupted while tools ran or were asked about.
+        AbortedTools = "aborted_tools",
+        /// A Stop hook ended it.
+        StopHookPrevented = "stop_hook_prevented",
+        /// A hook ended it.
+        HookStopped = "hook_stopped",
+        /// A hook put a tool call off.
+        ToolDeferred = "tool_deferred",
+        /// It took too many steps.
+        MaxTurns = "max_turns",
+        /// It went on in the background.
+        BackgroundRequested = "background_requested",
+        /// It was done.
+        Completed = "completed",
+        /// It cost too much.
+        BudgetExhausted = "budget_exhausted",
+        /// The model never gave the value that was asked for.
+        StructuredOutputRetryExhausted = "structured_output_retry_exhausted",
+        /// A tool call could not be put off.
+        ToolDeferredUnavailable = "tool_deferred_unavailable",
+        /// It could not begin.
+        TurnSetupFailed = "turn_setup_failed",
+    }
+}
+
+record! {
+    /// A tool call that was not allowed.
+    PermissionDenial {
+        /// The tool.
+        tool_name: Text,
+        /// The call.
+        tool_use_id: ToolUseId,
+        /// Its input.
+        tool_input: RawObject,
+    }
+}
+
+record! {
+    /// A tool call that a hook put off.
+    DeferredToolUse {
+        /// The call.
+        id: ToolUseId,
+        /// The tool.
+        name: Text,
+        /// Its input.
+        input: RawObject,
+    }
+}
+
+record! {
+    /// What the sub-agents did, running totals.
+    SubagentStats {
+        /// How many were started.
+        spawned: Number,
+        /// How they were asked for.
+        requested: SubagentRequests,
+        /// How many started in the background.
+        started_in_background: Number,
+        /// How deep they nested.
+        max_depth: Number,
+        /// How many were started by sub-agents.
+        spawned_by_subagents: Number,
+        /// How many were done.
+        completed: Number,
+        /// How many failed.
+        failed: Number,
+        /// How many were killed, and by whom.
+        killed: SubagentKills,
+        /// How many were not started, and why.
+        refused: SubagentRefusals,
+        /// How many of each type.
+        by_type: Map<Number>,
+    }
+}
+
+record! {
+    /// How sub-agents were asked for.
+    SubagentRequests {
+        /// In the background.
+        background: Number,
+        /// In the foreground.
+        foreground: Number,
+        /// Without saying.
+        unset: Number,
+    }
+}
+
+record! {
+    /// Who killed sub-agents.
+    SubagentKills {
+        /// The agent that started them.
+        parent: Number,
+        /// A person.
+        user: Number,
+        /// The CLI.
+        system: Number,
+    }
+}
+
+record! {
+    /// Why sub-agents were not started.
+    SubagentRefusals {
+        /// They would nest too deep.
+        depth_limit: Number,
+        /// There were too many.
+        concurrency_limit: Number,
+        /// They would cost too much.
+        budget: Number,
+    }
+}

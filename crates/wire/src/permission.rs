@@ -1,0 +1,265 @@
+//! Permissions: modes, rules, updates, and the answer to a request.
+
+use crate::id::ToolUseId;
+use crate::json::RawObject;
+use crate::text::Text;
+use crate::wire::{record, union, words};
+
+words! {
+    /// How the agent decides what it may do.
+    PermissionMode {
+        /// Ask, unless a rule decides.
+        Default = "default",
+        /// Edits inside the working directories are allowed.
+        AcceptEdits = "acceptEdits",
+        /// Everything is allowed. Only if the process was started for it.
+        BypassPermissions = "bypassPermissions",
+        /// Look and plan, change nothing.
+        Plan = "plan",
+        /// Never ask: what is not allowed is denied.
+        DontAsk = "dontAsk",
+        /// A classifier decides.
+        Auto = "auto",
+        /// Another name for `default`.
+        Manual = "manual",
+    }
+}
+
+words! {
+    /// What a rule says.
+    PermissionBehavior {
+        /// Do it.
+        Allow = "allow",
+        /// Do not.
+        Deny = "deny",
+        /// Ask.
+        Ask = "ask",
+    }
+}
+
+words! {
+    /// Where an update of the permissions is kept.
+    PermissionDestination {
+        /// The user's settings file.
+        UserSettings = "userSettings",
+        /// The project's settings file.
+        ProjectSettings = "projectSettings",
+        /// The project's settings file that is not checked in.
+        LocalSettings = "localSettings",
+        /// In memory, for this session.
+        Session = "session",
+        /// In memory, as if given on the command line.
+        CliArg = "cliArg",
+    }
+}
+
+record! {
+    /// A rule: a tool, and what of it.
+    PermissionRule {
+        /// The tool.
+        tool_name "toolName": Text,
+        /// What of it: a command, a prefix such as `git *`, a path pattern; absent for all.
+        rule_content "ruleContent": Text,
+    }
+}
+
+impl PermissionRule {
+    /// The rule as settings files and flags spell it: `Bash(git *)`.
+    pub fn spelled(&self) -> String {
+        let tool = self.tool_name.as_str().unwrap_or_default();
+        match self.rule_content.as_str() {
+            Some(content) => format!("{tool}({content})"),
+            None => tool.to_owned(),
+        }
+    }
+}
+
+union! {
+    /// A change of the permissions, suggested by the agent or sent with an answer.
+    ///
+    /// Sending all suggestions of a request back is what "always allow" means.
+    PermissionUpdate by "type" {
+        /// Add rules.
+        "addRules" => AddRules(AddRules),
+        /// Replace all rules of that behaviour at that destination.
+        "replaceRules" => ReplaceRules(ReplaceRules),
+        /// Remove rules.
+        "removeRules" => RemoveRules(RemoveRules),
+        /// Change the mode.
+        "setMode" => SetMode(SetMode),
+        /// Add working directories.
+        "addDirectories" => AddDirectories(AddDirectories),
+        /// Remove working directories.
+        "removeDirectories" => RemoveDirectories(RemoveDirectories),
+    }
+}
+
+impl PermissionUpdate {
+    /// Allow what these rules describe, until the session ends.
+    ///
+    /// ```
+    /// use duologue_wire::permission::{PermissionRule, PermissionUpdate};
+    ///
+    /// let rule = PermissionRule::new().tool_name("Bash").rule_content("git *");
+    /// let update = PermissionUpdate::allow_in_session([rule]);
+    /// ```
+    pub fn allow_in_session(rules: impl Into<Vec<PermissionRule>>) -> Self {
+        let update = AddRules::new().rules(rules).behavior(PermissionBehavior::Allow);
+        Self::AddRules(update.destination(PermissionDestination::Session))
+    }
+
+    /// Change the mode, until the session ends.
+    pub fn set_mode(mode: PermissionMode) -> Self {
+        Self::SetMode(SetMode::new().mode(mode).destination(PermissionDestination::Session))
+    }
+}
+
+/// An update that carries rules.
+macro_rules! rules_update {
+    ($($(#[doc = $doc:literal])* $name:ident = $tag:literal),* $(,)?) => {$(
+        record! {
+            $(#[doc = $doc])*
+            $name ["type" = $tag] {
+                /// The rules.
+                rules: Vec<PermissionRule>,
+                /// What they say.
+                behavior: PermissionBehavior,
+                /// Where they are kept.
+                destination: PermissionDestination,
+            }
+        }
+    )*};
+}
+
+rules_update! {
+    /// Add rules.
+    AddRules = "addRules",
+    /// Replace all rules of that behaviour at that destination.
+    ReplaceRules = "replaceRules",
+    /// Remove rules.
+    RemoveRules = "removeRules",
+}
+
+record! {
+    /// Change the mode.
+    SetMode ["type" = "setMode"] {
+        /// The mode.
+        mode: PermissionMode,
+        /// Where it is kept.
+        destination: PermissionDestination,
+    }
+}
+
+record! {
+    /// Add working directories.
+    AddDirectories ["type" = "addDirectories"] {
+        /// The directories.
+        directories: Vec<Text>,
+        /// Where they are kept.
+        destination: PermissionDestination,
+    }
+}
+
+record! {
+    /// Remove working directories.
+    RemoveDirectories ["type" = "removeDirectories"] {
+        /// The directories.
+        directories: Vec<Text>,
+        /// Where they were kept.
+        destination: PermissionDestination,
+    }
+}
+
+union! {
+    /// The answer to a request for permission.
+    ///
+    /// ```
+    /// use duologue_wire::{RawObject, permission::PermissionResult};
+    /// use serde_json::json;
+    ///
+    /// let yes = PermissionResult::allow(RawObject::of(&json!({ "command": "ls" }))?);
+    /// let no = PermissionResult::deny("look, but do not touch");
+    /// let stop = PermissionResult::deny_and_interrupt("that is enough");
+    /// # Ok::<(), duologue_wire::Fault>(())
+    /// ```
+    PermissionResult by "behavior" {
+        /// Do it.
+        "allow" => Allow(Allow),
+        /// Do not.
+        "deny" => Deny(Deny),
+    }
+}
+
+impl PermissionResult {
+    /// Do it, with this input: the one that was asked for, or another.
+    pub fn allow(input: RawObject) -> Self {
+        Self::Allow(Allow::new().updated_input(input))
+    }
+
+    /// Do it, with this input, and change the permissions.
+    pub fn allow_and_update(input: RawObject, updates: impl Into<Vec<PermissionUpdate>>) -> Self {
+        Self::Allow(Allow::new().updated_input(input).updated_permissions(updates))
+    }
+
+    /// Do not; the model reads the message and goes on.
+    pub fn deny(message: impl Into<Text>) -> Self {
+        Self::Deny(Deny::new().message(message))
+    }
+
+    /// Do not, and end the turn. The model never sees the message.
+    pub fn deny_and_interrupt(message: impl Into<Text>) -> Self {
+        Self::Deny(Deny::new().message(message).interrupt(true))
+    }
+
+    /// The same answer, naming the call that it is about. Not required by the CLI.
+    #[must_use]
+    pub fn for_tool_use(self, id: impl Into<ToolUseId>) -> Self {
+        match self {
+            Self::Allow(allow) => Self::Allow(allow.tool_use_id(id)),
+            Self::Deny(deny) => Self::Deny(deny.tool_use_id(id)),
+            Self::Unknown(unknown) => Self::Unknown(unknown),
+        }
+    }
+}
+
+record! {
+    /// Do it.
+    Allow ["behavior" = "allow"] {
+        /// The input to run with. Older CLIs insist on it.
+        updated_input "updatedInput": RawObject,
+        /// How the permissions change.
+        updated_permissions "updatedPermissions": Vec<PermissionUpdate>,
+        /// The call.
+        tool_use_id "toolUseID": ToolUseId,
+        /// Whether the person decided for once or for good.
+        decision_classification "decisionClassification": DecisionClassification,
+        /// One update, as the oldest descriptions send it. Real CLIs ignore it.
+        apply_permission_suggestion "applyPermissionSuggestion": PermissionUpdate => legacy,
+    }
+}
+
+record! {
+    /// Do not.
+    Deny ["behavior" = "deny"] {
+        /// What the model is told. Required by the CLI.
+        message: Text,
+        /// End the turn.
+        interrupt: bool,
+        /// The call.
+        tool_use_id "toolUseID": ToolUseId,
+        /// Whether the person decided for once or for good.
+        decision_classification "decisionClassification": DecisionClassification,
+    }
+}
+
+words! {
+    /// Whether a person decided for once or for good.
+    DecisionClassification {
+        /// Allowed for once.
+        UserTemporary = "user_temporary",
+        /// Allowed for good.
+        UserPermanent = "user_permanent",
+        /// Not allowed.
+        UserReject = "user_reject",
+    }
+}

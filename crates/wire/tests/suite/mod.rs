@@ -1,0 +1,9 @@
+mod constructors;
+mod framing;
+mod hostile;
+mod legacy;
+mod lines;
+mod properties;
+mod recordings;
+mod schema;
+mod support;
