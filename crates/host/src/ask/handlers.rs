@@ -9,6 +9,8 @@ use std::time::Duration;
 use duologue_protocol::control::{Elicitation, RequestUserDialog};
 use duologue_protocol::{RawJson, RawObject};
 
+#[cfg(feature = "mcp")]
+use crate::mcp;
 use crate::mcp::McpServer;
 
 use super::elicit::{DialogAnswer, ElicitationAnswer};
@@ -31,6 +33,9 @@ pub(crate) struct Handlers {
     pub(crate) plan: Option<Handler<PlanRequest, PlanDecision>>,
     pub(crate) hooks: Vec<Hook>,
     pub(crate) mcp: Vec<Arc<dyn McpServer>>,
+    /// Tools that were added one by one.
+    #[cfg(feature = "mcp")]
+    pub(crate) tools: Option<mcp::Server>,
     pub(crate) elicitation: Option<Handler<Elicitation, ElicitationAnswer>>,
     pub(crate) dialog: Option<Handler<RequestUserDialog, DialogAnswer>>,
     pub(crate) dialog_kinds: Vec<String>,
@@ -41,7 +46,29 @@ pub(crate) struct Handlers {
     pub(crate) deadline: Option<Duration>,
 }
 
+/// The name of the MCP server that holds tools that were added one by one.
+#[cfg(feature = "mcp")]
+const TOOLS: &str = "tools";
+
 impl Handlers {
+    /// Adds a tool to the server that holds tools that were added one by one.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn add_tool(&mut self, tool: mcp::Tool) {
+        let tools = self.tools.take().unwrap_or_else(|| mcp::server(TOOLS));
+        self.tools = Some(tools.tool(tool));
+    }
+
+    /// All MCP servers.
+    pub(crate) fn mcp_servers(&self) -> Vec<Arc<dyn McpServer>> {
+        #[cfg_attr(not(feature = "mcp"), expect(unused_mut, reason = "there are no tools to add"))]
+        let mut servers = self.mcp.clone();
+        #[cfg(feature = "mcp")]
+        if let Some(tools) = &self.tools {
+            servers.push(Arc::new(tools.clone()));
+        }
+        servers
+    }
+
     /// Whether the host wants to be asked for permission.
     pub(crate) fn wants_permissions(&self) -> bool {
         self.by_hand || self.permission.is_some() || self.question.is_some() || self.plan.is_some()
@@ -55,7 +82,14 @@ impl fmt::Debug for Handlers {
             .field("question", &self.question.is_some())
             .field("plan", &self.plan.is_some())
             .field("hooks", &self.hooks)
-            .field("mcp", &self.mcp.iter().map(|server| server.name()).collect::<Vec<_>>())
+            .field(
+                "mcp",
+                &self
+                    .mcp_servers()
+                    .iter()
+                    .map(|server| server.name().to_owned())
+                    .collect::<Vec<_>>(),
+            )
             .field("by_hand", &self.by_hand)
             .finish_non_exhaustive()
     }

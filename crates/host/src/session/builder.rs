@@ -18,16 +18,15 @@ use crate::ask::{
 };
 use crate::error::Error;
 use crate::find;
-use crate::mcp::{self, McpServer};
+#[cfg(feature = "mcp")]
+use crate::mcp;
+use crate::mcp::McpServer;
 use crate::process::Ladder;
 
 use super::config::{Config, Handshake, Respawn, Watchdog};
 use super::handle::Session;
 use super::inner::Inner;
 use super::run::{self, Pipe};
-
-/// The name of the MCP server that holds single tools.
-const TOOLS: &str = "tools";
 
 /// Sets a session up: which agent, how it is started, and who answers what it asks.
 ///
@@ -56,17 +55,11 @@ pub struct SessionBuilder {
     config: Config,
     handlers: Handlers,
     version: Option<CliVersion>,
-    tools: Vec<mcp::Tool>,
 }
 
 impl SessionBuilder {
     pub(crate) fn new() -> Self {
-        Self {
-            config: Config::default(),
-            handlers: Handlers::default(),
-            version: None,
-            tools: Vec::new(),
-        }
+        Self { config: Config::default(), handlers: Handlers::default(), version: None }
     }
 
     pub(super) fn map_launch(mut self, change: impl FnOnce(Launch) -> Launch) -> Self {
@@ -172,11 +165,12 @@ impl SessionBuilder {
         self
     }
 
-    /// A tool in this program: see [`mcp::tool`](crate::mcp::tool). The model knows it as
+    /// Adds a tool in this program: see [`mcp::tool`](crate::mcp::tool). Its name for the model is
     /// `mcp__tools__<name>`.
+    #[cfg(feature = "mcp")]
     #[must_use]
     pub fn tool(mut self, tool: mcp::Tool) -> Self {
-        self.tools.push(tool);
+        self.handlers.add_tool(tool);
         self
     }
 
@@ -438,10 +432,8 @@ impl SessionBuilder {
             let matcher = hook.as_matcher(CallbackId::from(callback_name(number)));
             launch = launch.hook(hook.event.clone(), matcher);
         }
-        let tools = (!self.tools.is_empty()).then_some(TOOLS);
-        let servers = self.handlers.mcp.iter().map(|server| server.name());
-        for name in servers.chain(tools) {
-            launch = launch.sdk_mcp_server(Text::from(name));
+        for server in self.handlers.mcp_servers() {
+            launch = launch.sdk_mcp_server(Text::from(server.name()));
         }
         if !self.handlers.dialog_kinds.is_empty() {
             launch = launch
@@ -456,11 +448,6 @@ impl SessionBuilder {
     }
 
     async fn begin(mut self, pipe: Option<Pipe>) -> Result<Session, Error> {
-        if !self.tools.is_empty() {
-            let tools = std::mem::take(&mut self.tools).into_iter();
-            let server = tools.fold(mcp::server(TOOLS), mcp::Server::tool);
-            self.handlers.mcp.push(Arc::new(server));
-        }
         self.config.launch = self.whole_launch();
         let verbatim = self.config.launch.plan(self.version.as_ref())?.verbatim_prompts;
         let tested = self.version.as_ref().is_none_or(find::is_tested);

@@ -183,8 +183,9 @@ where
     let process = process.map(|process| process.control());
     let live = Live { number, link: link.clone(), process, driver: driver.abort_handle() };
     let mut mcp: HashMap<String, Arc<dyn McpConnection>> = HashMap::new();
-    for server in &inner.handlers.mcp {
-        let (outbox, messages) = Outbox::channel(OUTBOX);
+    for server in inner.handlers.mcp_servers() {
+        let (mut outbox, messages) = Outbox::channel(OUTBOX);
+        outbox.handlers_block = config.handlers_block;
         let name = Text::from(server.name());
         mcp.insert(server.name().to_owned(), server.connect(outbox));
         tokio::spawn(forward(live.clone(), name, messages));

@@ -71,6 +71,27 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The packages that a crate is built from on this platform, tests aside.
+fn built_from(package: &str, features: &[&str]) -> BTreeSet<String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none"]);
+    command.args(["--format", "{lib}", "--package", package]).args(features);
+    run(&mut command).split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_minimal_host_is_built_without_rmcp_and_schemars() {
+    let minimal = built_from("duologue", &["--no-default-features"]);
+    let default = built_from("duologue", &[]);
+    for name in ["rmcp", "schemars"] {
+        assert!(!minimal.contains(name), "{name} is in {minimal:?}");
+        assert!(default.contains(name), "{name} is not in {default:?}");
+    }
+    let tape = built_from("duologue-tape", &["--no-default-features"]);
+    assert!(tape.contains("duologue_tape"), "{tape:?}");
+    assert!(!tape.contains("duologue") && !tape.contains("tokio"), "{tape:?}");
+}
+
 #[test]
 fn the_pure_crates_depend_on_nothing_impure() {
     let metadata = metadata();
