@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use duologue_tape::diff::{Difference, compare};
 use duologue_tape::{ReadError, Reader};
+use duologue_testkit::peers::imitated_version;
 use duologue_testkit::{Named, Reasons};
 
 use crate::case::Trouble;
 use crate::matrix::Cell;
-use crate::peers::LIKE;
 
 /// The column of what was compared.
 pub(crate) const COLUMN: &str = "same events";
@@ -73,7 +73,7 @@ impl Differences {
             };
             for difference in differences {
                 let named = Named {
-                    version: LIKE,
+                    version: imitated_version(),
                     scenario: case,
                     kind: difference.kind.name(),
                     event: &difference.event,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use duologue_testkit::peers::imitated_version;
+
 use crate::differences;
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, LIKE};
+use crate::peers;
 use crate::sdk::Sdk;
 
 /// What a column that does not decide ends with.
@@ -74,7 +76,7 @@ pub(crate) fn write(host: &Matrix, sdks: &Matrix, newest: Option<&str>) -> Strin
         out.push_str(".\n");
     }
     if let Some(newest) = newest {
-        let among = if peers::NAMES.contains(&newest) {
+        let among = if peers::names().contains(&newest) {
             "It is among those that decide."
         } else {
             "Its column does not decide."
@@ -84,16 +86,18 @@ pub(crate) fn write(host: &Matrix, sdks: &Matrix, newest: Option<&str>) -> Strin
     let _ = write!(
         out,
         "\n## Our host\n\nWith versions of Claude Code, and with our agent, `duologue agent`. `{}` compares what our \
-         agent and {LIKE} said, event by event.\n\n",
-        differences::COLUMN
+         agent and {} said, event by event.\n\n",
+        differences::COLUMN,
+        imitated_version()
     );
     table(&mut out, host, &mut notes);
     let versions = Sdk::ALL.map(|sdk| format!("{} {}", sdk.name(), sdk.version())).join(", ");
     let _ = write!(
         out,
-        "\n## The official SDKs\n\n{versions}, unmodified, with our agent and with Claude Code {LIKE}. With our agent \
+        "\n## The official SDKs\n\n{versions}, unmodified, with our agent and with Claude Code {}. With our agent \
          each thing is done twice: it plays the script itself, and it asks the scripted model. {NOT_TRIED} is not tried \
-         with that SDK.\n\n"
+         with that SDK.\n\n",
+        imitated_version()
     );
     table(&mut out, sdks, &mut notes);
     out.push_str("\n## Reasons\n\n");
@@ -171,8 +175,8 @@ mod tests {
     fn the_committed_document_has_a_row_for_each_case_and_a_column_for_each_peer() {
         let cells = cells(include_str!("../../docs/CONFORMANCE.md"));
         for case in CASES {
-            for peer in peers::NAMES {
-                let name = (case.name.to_owned(), (*peer).to_owned());
+            for peer in peers::names() {
+                let name = (case.name.to_owned(), peer.to_owned());
                 assert!(cells.contains_key(&name), "{name:?} is not there: write it again");
             }
         }

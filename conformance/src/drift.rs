@@ -10,15 +10,19 @@ use duologue::protocol::Direction;
 use duologue_tape::Reader;
 use duologue_tape::check::{Kind, check};
 use duologue_tape::diff::shape::{self, Shapes};
+use duologue_testkit::peers::imitated_version;
 use owo_colors::OwoColorize as _;
 use tokio::sync::Semaphore;
 
 use crate::case::Case;
 use crate::differences::between;
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, LIKE, Peer};
+use crate::peers::{self, Peer};
 use crate::play::{Heard, play};
 use crate::{host, offline};
+
+/// The name of the version that this tree is tested with.
+const TESTED: &str = "tested";
 
 /// How many differences of one kind are shown.
 const SHOWN: usize = 100;
@@ -31,7 +35,7 @@ const WIDTH: usize = 80;
 /// Exit codes: 0 if nothing is new, 1 if something is, 2 if that could not be found out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Drift {
-    /// Any published version; the newest if it is not given.
+    /// Any published version; the newest by default. `tested` is the one that this tree is tested with.
     version: Option<String>,
     /// Only cases whose name contains this.
     #[arg(long, value_name = "CASE")]
@@ -49,16 +53,15 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name.contains(only));
     let cases: Vec<Case> = host::CASES.iter().filter(wanted).copied().collect();
     ensure!(!cases.is_empty(), "there is no such case: --list tells which there are");
-    let cache = peers::cache()?;
     let version = match &args.version {
+        Some(version) if version == TESTED => imitated_version().to_owned(),
         Some(version) => version.clone(),
         None => peers::newest()?,
     };
-    let names = BTreeSet::from([LIKE, version.as_str()]);
-    let real: Vec<Peer> =
-        names.into_iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
+    let names = BTreeSet::from([imitated_version(), version.as_str()]);
+    let real: Vec<Peer> = names.into_iter().map(peers::find).collect::<Result<_>>()?;
     match offline::inside() {
-        None => return offline::enter(&cache, &real, Some(&version)).map(|()| false),
+        None => return offline::enter(&real, Some(&version)).map(|()| false),
         Some(true) => {}
         Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
     }
@@ -71,7 +74,7 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
     let found = [
         section("What this tree does not know", unknown(tapes, &cases, &version)?),
         section(
-            &format!("Types and fields that {LIKE} did not show in the same cases"),
+            &format!("Types and fields that {} did not show in the same cases", imitated_version()),
             shapes(tapes, &cases, &version)?,
         ),
         section("Cases that come out otherwise", verdicts(&matrix, &cases, &version)),
@@ -151,7 +154,7 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
         }
         Ok(all)
     };
-    let differences = shape::compare(&read(LIKE)?, &read(version)?);
+    let differences = shape::compare(&read(imitated_version())?, &read(version)?);
     let types = differences.added_types.iter().map(|kind| format!("type {kind}"));
     let fields = differences.added_fields.iter().map(|(kind, path)| format!("{path} of {kind}"));
     Ok(types.chain(fields).collect())
@@ -160,7 +163,7 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
 /// Cases that fail, or that one of the two passes and the other does not.
 fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
     let differs = |case: &Case| {
-        let known = matrix.cell(case.name, LIKE).map_or("", Cell::word);
+        let known = matrix.cell(case.name, imitated_version()).map_or("", Cell::word);
         let cell = matrix.cell(case.name, version)?;
         let why = match cell {
             // Only what is compared can differ, and that is told apart.
@@ -179,7 +182,7 @@ fn events(heard: &Heard, cases: &[Case], version: &str) -> Vec<String> {
     let mut kinds: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for case in cases {
         let of = |version: &str| heard.get(&(case.name, version.to_owned()));
-        let (Some(known), Some(new)) = (of(LIKE), of(version)) else { continue };
+        let (Some(known), Some(new)) = (of(imitated_version()), of(version)) else { continue };
         for (known, new) in known.iter().zip(new) {
             // A tape that cannot be read was told of before.
             for difference in between(known, new).unwrap_or_default() {

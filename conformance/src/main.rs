@@ -17,6 +17,7 @@ mod play;
 mod sdk;
 mod stage;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
+use duologue_testkit::peers::{imitated_version, peer};
 use tokio::sync::Semaphore;
 
 use case::Case;
@@ -39,7 +41,7 @@ struct Args {
     #[command(subcommand)]
     command: Option<Job>,
     /// Only these: `agent` is the embedded agent, all others are versions of Claude Code. Any published
-    /// one will do. With `agent` and 2.1.325, what both say is compared.
+    /// one will do. With `agent` and the version that it imitates, both are compared.
     #[arg(long = "peer", value_name = "PEER")]
     peers: Vec<String>,
     /// Only cases whose name contains this; `sdk/` are those of the SDKs, `sdk/THING` is one of them.
@@ -69,12 +71,26 @@ struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Job {
     Drift(Drift),
+    /// Install peers at their pinned versions and print their directories, one on each line.
+    Install {
+        /// Names from `peers.toml`: `claude-code`, `python-sdk`, `typescript-sdk`.
+        #[arg(required = true)]
+        peers: Vec<String>,
+    },
+    /// Run a program without a network, in the environment that the peers get.
+    Offline {
+        /// The program and its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.command {
         Some(Job::Drift(drift)) => drift::run(drift),
+        Some(Job::Install { peers }) => install(peers),
+        Some(Job::Offline { command }) => run_offline(command),
         None => run(&args),
     };
     match done {
@@ -85,6 +101,19 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+fn install(names: &[String]) -> Result<bool> {
+    for name in names {
+        let peer = peer(name);
+        anstream::println!("{}", peer.install(peer.version())?.display());
+    }
+    Ok(true)
+}
+
+fn run_offline(command: &[OsString]) -> Result<bool> {
+    let (program, args) = command.split_first().context("no program is named")?;
+    offline::run(program, args).map(|()| false)
 }
 
 fn run(args: &Args) -> Result<bool> {
@@ -101,18 +130,16 @@ fn run(args: &Args) -> Result<bool> {
         }
         return Ok(true);
     }
-    let cache = peers::cache()?;
     let mut names: Vec<&str> = match args.peers.as_slice() {
-        [] => peers::NAMES.to_vec(),
+        [] => peers::names(),
         some => some.iter().map(String::as_str).collect(),
     };
     let newest = if args.newest { Some(peers::newest()?) } else { None };
     let beside = newest.as_deref().filter(|newest| !names.contains(newest));
     names.extend(beside);
-    let peers: Vec<Peer> =
-        names.iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
+    let peers: Vec<Peer> = names.iter().map(|name| peers::find(name)).collect::<Result<_>>()?;
     let find = |name: &str| peers.iter().find(|peer| peer.name == name);
-    let (real, ours) = (find(peers::LIKE), find(peers::AGENT));
+    let (real, ours) = (find(imitated_version()), find(peers::AGENT));
     // Where cases are chosen, those of the SDKs must be named.
     let driven: Vec<&Peer> = match things {
         Some(None) => Vec::new(),
@@ -120,10 +147,10 @@ fn run(args: &Args) -> Result<bool> {
         _ => ours.iter().flat_map(|ours| std::iter::once(*ours).chain(real)).collect(),
     };
     if offline::inside().is_none() && !driven.is_empty() {
-        sdk::Sdk::ALL.iter().try_for_each(|sdk| sdk.install(&cache))?;
+        sdk::Sdk::ALL.iter().try_for_each(|sdk| sdk.install().map(drop))?;
     }
     match offline::inside() {
-        None => return offline::enter(&cache, &peers, newest.as_deref()).map(|()| false),
+        None => return offline::enter(&peers, newest.as_deref()).map(|()| false),
         Some(true) => {}
         Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
     }
@@ -141,7 +168,6 @@ fn run(args: &Args) -> Result<bool> {
             .into_iter()
             .collect(),
         places: Arc::clone(&places),
-        cache,
     };
     let (sdks, (mut matrix, heard)) = runtime.block_on(async {
         tokio::join!(sdk::drive_all(drivers, &driven), play(&cases, &peers, &places, tapes))

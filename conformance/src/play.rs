@@ -162,11 +162,14 @@ mod tests {
     use super::play;
     use crate::case::{Case, Trouble};
     use crate::matrix::{Cell, Matrix};
-    use crate::peers::{LIKE, Peer};
+    use crate::peers::Peer;
+
+    /// Its program is never started.
+    const PEER: &str = "1.2.3";
 
     fn peer() -> Peer {
-        let version = CliVersion::parse(LIKE).unwrap();
-        Peer { name: LIKE.to_owned(), version, program: PathBuf::from("never-started") }
+        let version = CliVersion::parse(PEER).unwrap();
+        Peer { name: PEER.to_owned(), version, program: PathBuf::from("never-started") }
     }
 
     async fn run(cases: &[Case]) -> Matrix {
@@ -183,8 +186,8 @@ mod tests {
         ];
         let matrix = run(&cases).await;
         let panicked = Cell::Fail("it panicked: no luck".to_owned());
-        assert_eq!(matrix.cell("test/panics", LIKE), Some(&panicked));
-        assert_eq!(matrix.cell("test/passes", LIKE), Some(&Cell::Pass));
+        assert_eq!(matrix.cell("test/panics", PEER), Some(&panicked));
+        assert_eq!(matrix.cell("test/passes", PEER), Some(&Cell::Pass));
         assert!(!crate::all_is_well(&matrix, &Matrix::default()), "the exit code would be 0");
     }
 
@@ -203,8 +206,8 @@ mod tests {
         };
         let steady = Case { name: "test/steady", run: |_| Box::pin(async { Ok(()) }) };
         let matrix = run(&[lucky, steady]).await;
-        assert_eq!(matrix.cell("test/lucky", LIKE), Some(&Cell::Pass));
-        assert_eq!(matrix.second_attempts(), [("test/lucky", LIKE, "a race")]);
-        assert_eq!(matrix.cell("test/steady", LIKE), Some(&Cell::Pass));
+        assert_eq!(matrix.cell("test/lucky", PEER), Some(&Cell::Pass));
+        assert_eq!(matrix.second_attempts(), [("test/lucky", PEER, "a race")]);
+        assert_eq!(matrix.cell("test/steady", PEER), Some(&Cell::Pass));
     }
 }

@@ -2,17 +2,18 @@
 //! real Claude Code, by the drivers in `sdk/`.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use duologue_testkit::peers;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::sync::Semaphore;
 
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, Peer};
+use crate::peers::{AGENT, Peer};
 use crate::play::panic_message;
 
 /// What the rows of the SDKs begin with.
@@ -38,11 +39,15 @@ impl Sdk {
         }
     }
 
-    pub(crate) const fn version(self) -> &'static str {
-        match self {
-            Self::Python => "0.2.182",
-            Self::TypeScript => "0.3.325",
-        }
+    fn peer(self) -> &'static peers::Peer {
+        peers::peer(match self {
+            Self::Python => "python-sdk",
+            Self::TypeScript => "typescript-sdk",
+        })
+    }
+
+    pub(crate) fn version(self) -> &'static str {
+        self.peer().version()
     }
 
     /// The column of this SDK with a peer.
@@ -50,40 +55,15 @@ impl Sdk {
         format!("{}, {}", self.name(), peer.name)
     }
 
-    fn place(self, cache: &Path) -> PathBuf {
-        cache.join("sdks").join(format!("{}-{}", self.name().to_lowercase(), self.version()))
-    }
-
-    /// Installs it, unless it is there.
-    pub(crate) fn install(self, cache: &Path) -> Result<()> {
-        let place = self.place(cache);
-        // Written last: a place without it is half done.
-        let done = place.join("done");
-        if done.exists() {
-            return Ok(());
-        }
-        match self {
-            Self::Python => {
-                let package = format!("claude-agent-sdk=={}", self.version());
-                anstream::eprintln!("installing {package}");
-                let mut venv = Command::new("python3");
-                peers::run(venv.args(["-m", "venv", "--clear"]).arg(&place))?;
-                let mut pip = Command::new(place.join("bin/pip"));
-                peers::run(pip.args(["install", "--quiet", &package]))?;
-            }
-            Self::TypeScript => {
-                let package = format!("@anthropic-ai/claude-agent-sdk@{}", self.version());
-                peers::npm_install(&place, &[&package, "zod@4"], &["--omit=optional"])?;
-            }
-        }
-        std::fs::write(&done, self.version())?;
-        Ok(())
+    /// Installs it unless it is installed. Returns its directory.
+    pub(crate) fn install(self) -> Result<PathBuf> {
+        self.peer().install(self.version())
     }
 
     /// The driver, as a command that works in `folder`.
-    fn driver(self, cache: &Path, folder: &Path) -> Result<tokio::process::Command> {
+    fn driver(self, folder: &Path) -> Result<tokio::process::Command> {
         let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk");
-        let place = self.place(cache);
+        let place = self.install()?;
         Ok(match self {
             Self::Python => {
                 let mut command = tokio::process::Command::new(place.join("bin/python"));
@@ -108,12 +88,14 @@ impl Sdk {
     /// Drives a peer: what came of each thing, in the order of the driver.
     async fn drive(self, run: &Run, peer: &Peer, things: &[String]) -> Result<Vec<(String, Cell)>> {
         let folder = tempfile::Builder::new().prefix("duologue-sdk-").tempdir()?;
-        let mut command = self.driver(&run.cache, folder.path())?;
-        if peer.name != peers::AGENT {
+        let mut command = self.driver(folder.path())?;
+        if peer.name != AGENT {
             command.arg("--claude").arg(&peer.program);
         }
         command.arg("--json").arg(&run.duologue).args(things);
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        // With a key, the embedded agent would ask an API where no scenario is given.
+        command.env_remove("ANTHROPIC_API_KEY");
         command.env("HOME", folder.path()).env("TMPDIR", folder.path()).env("DUOLOGUE_DOCS", docs);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
@@ -212,7 +194,6 @@ impl Judged {
 /// What all drivers need.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) cache: PathBuf,
     /// The command that plays the model.
     pub(crate) duologue: PathBuf,
     /// Only these things; all if there are none.

@@ -13,17 +13,6 @@ use tempfile::TempDir;
 use crate::case::Trouble;
 use crate::peers::Peer;
 
-/// What keeps a Claude Code quiet and at home.
-const QUIET: &[(&str, &str)] = &[
-    ("ANTHROPIC_API_KEY", "made-up-key-for-tests"),
-    ("DISABLE_TELEMETRY", "1"),
-    ("DISABLE_AUTOUPDATER", "1"),
-    ("DISABLE_ERROR_REPORTING", "1"),
-    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-    // Some modes are refused to root outside a sandbox.
-    ("IS_SANDBOX", "1"),
-];
-
 /// Where a case plays.
 pub(crate) struct Stage {
     pub(crate) peer: Peer,
@@ -86,7 +75,8 @@ impl Stage {
             recorders.push(recorder);
             tap
         };
-        let mut builder = Session::builder()
+        // The variables that keep a peer quiet are inherited: see `offline`.
+        let builder = Session::builder()
             .tap(move |direction, line| tap.line(direction, line))
             .program(&self.peer.program)
             .cwd(self.work())
@@ -95,9 +85,6 @@ impl Stage {
             .settle_within(Duration::from_secs(20))
             .env("HOME", self.dir.path().join("home"))
             .env("ANTHROPIC_BASE_URL", base_url);
-        for (name, value) in QUIET {
-            builder = builder.env(*name, *value);
-        }
         Ok(builder)
     }
 

@@ -49,17 +49,6 @@ ARGS = parser.parse_args()
 DUOLOGUE = ARGS.duologue.resolve()
 CLAUDE = ARGS.claude.absolute() if ARGS.claude else ROOT / "bin" / "claude"
 
-# What keeps a real Claude Code quiet and at home.
-QUIET = {
-    "HOME": str(HOME),
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "IS_SANDBOX": "1",
-}
-
-
 class Cannot(Exception):
     """The agent that is driven does not have this."""
 
@@ -97,7 +86,7 @@ def folder(name):
 
 def options(name, scenario=None, **more):
     cwd = folder(name)
-    env = {**QUIET, "CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
+    env = {"HOME": str(HOME), "CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
     if scenario is not None:
         path = cwd / "scenario.json"
         path.write_text(json.dumps(scenario))

@@ -30,15 +30,9 @@ mkdirSync(home);
 const claude = flags.claude ? resolve(flags.claude) : join(root, "bin", "claude");
 if (!flags.claude) execFileSync(duologue, ["agent", "--install", join(root, "bin")]);
 
-// What keeps a real Claude Code quiet and at home.
-const quiet = {
-  HOME: home,
-  DISABLE_TELEMETRY: "1",
-  DISABLE_AUTOUPDATER: "1",
-  DISABLE_ERROR_REPORTING: "1",
-  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-  IS_SANDBOX: "1",
-};
+// The SDK passes on nothing but `env`. These variables keep Claude Code quiet: see peers.toml.
+const passedOn = /^(PATH$|DISABLE_|IS_SANDBOX$|CLAUDE_CODE_DISABLE_)/;
+const quiet = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))), HOME: home };
 
 // The agent that is driven does not have this.
 class Cannot extends Error {}
@@ -67,7 +61,7 @@ async function served(path) {
 async function options(name, scenario, more = {}) {
   const cwd = join(root, overHttp ? "http" : "embedded", name);
   mkdirSync(cwd, { recursive: true });
-  const env = { PATH: process.env.PATH, ...quiet, CLAUDE_CONFIG_DIR: join(root, "config") };
+  const env = { ...quiet, CLAUDE_CONFIG_DIR: join(root, "config") };
   if (scenario) {
     const path = join(cwd, "scenario.json");
     writeFileSync(path, JSON.stringify(scenario));

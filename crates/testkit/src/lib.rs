@@ -1,11 +1,10 @@
 //! What the tests of this project share. Not published.
 
-#[cfg(unix)]
 pub mod fake;
 pub mod json;
-#[cfg(unix)]
 pub mod leak;
 pub mod mutate;
+pub mod peers;
 mod reasons;
 mod recordings;
 

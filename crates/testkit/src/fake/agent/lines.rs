@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::VERSION;
 use super::prompts::Turn;
+use crate::peers::imitated_version;
 
 const MODEL: &str = "claude-opus-5-5";
 
@@ -71,7 +71,7 @@ impl Lines {
             "permissionMode": self.mode,
             "slash_commands": ["clear", "compact", "context"],
             "apiKeySource": "ANTHROPIC_API_KEY",
-            "claude_code_version": VERSION,
+            "claude_code_version": imitated_version(),
             "output_style": "default",
             "agents": ["claude", "Explore", "general-purpose", "Plan"],
             "skills": [],
@@ -111,7 +111,7 @@ impl Lines {
                 "apiProvider": "firstParty",
             },
             "pid": std::process::id(),
-            "claude_code_version": VERSION,
+            "claude_code_version": imitated_version(),
             "current_permission_mode": self.mode,
             "fast_mode_state": "off",
             "session_state": "idle",

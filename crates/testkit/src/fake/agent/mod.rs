@@ -25,12 +25,10 @@ use prompts::{Prompt, Turn};
 use super::script::Script;
 use super::stage::Start;
 use super::{SCRIPT_VAR, files};
+use crate::peers::imitated_version;
 
 /// Says which life this is to a process that takes it over.
 const LIFE_VAR: &str = "FAKE_AGENT_LIFE";
-
-/// The version it says it is.
-const VERSION: &str = "2.1.325";
 
 /// How many lines of the host are kept for steps that wait for one.
 const MOST_SEEN: usize = 4096;
@@ -41,7 +39,7 @@ pub fn play() -> ExitCode {
         std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     if args.iter().any(|arg| arg == "--version" || arg == "-v") {
         let mut output = Output::new(None, None);
-        output.line(format!("{VERSION} (Claude Code)"));
+        output.line(format!("{} (Claude Code)", imitated_version()));
         return ExitCode::SUCCESS;
     }
     match begin(args) {

@@ -1,4 +1,4 @@
-//! What people suffer from: how an agent is started, resumed, and what it is given.
+//! How an agent is started and resumed, and what it inherits.
 
 use duologue::launch::Conversation;
 use duologue::protocol::content::ContentBlock;
@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::play::{Play, gone, is_inside, telling_its_env, variable};
 
 #[tokio::test]
-async fn p22_the_marks_of_an_outer_agent_are_not_inherited() {
+async fn variables_of_an_outer_agent_are_not_inherited() {
     let marks = [
         ("CLAUDECODE", "1"),
         ("CLAUDE_CODE_ENTRYPOINT", "cli"),
@@ -20,7 +20,7 @@ async fn p22_the_marks_of_an_outer_agent_are_not_inherited() {
         ("CLAUDE_CODE_SESSION_ACCESS_TOKEN", "secret"),
         ("NODE_OPTIONS", "--inspect"),
     ];
-    let name = "suite::pains_start::p22_the_marks_of_an_outer_agent_are_not_inherited";
+    let name = "suite::starting::variables_of_an_outer_agent_are_not_inherited";
     if !is_inside(name, &marks) {
         return;
     }
@@ -41,7 +41,7 @@ async fn p22_the_marks_of_an_outer_agent_are_not_inherited() {
 }
 
 #[tokio::test]
-async fn p23_what_is_too_long_for_arguments_takes_another_road() {
+async fn options_too_long_for_arguments_go_into_files_or_the_handshake() {
     const LONG: usize = 300_000;
     let play = Play::of(Script::new());
     let settings = json!({ "env": { "LONG": "s".repeat(LONG) } });
@@ -65,7 +65,7 @@ async fn p23_what_is_too_long_for_arguments_takes_another_road() {
 }
 
 #[tokio::test]
-async fn p23_what_fits_nowhere_is_a_clear_error() {
+async fn an_option_that_fits_nowhere_is_an_error() {
     let play = Play::of(Script::new());
     let builder = play.builder().extra_arg("brand-new", "x".repeat(5_000_000));
     let error = builder.start().await.unwrap_err();
@@ -77,7 +77,7 @@ async fn p23_what_fits_nowhere_is_a_clear_error() {
 const ID: &str = "6f2b1c1e-93a5-4c0e-8a51-1d5d0a7f3c11";
 
 #[tokio::test]
-async fn p25_there_is_one_choice_of_a_conversation() {
+async fn only_one_way_to_choose_a_conversation_is_accepted() {
     let cases = [
         (Conversation::NewWithId(ID.into()), vec![format!("--session-id={ID}")]),
         (Conversation::resume(ID), vec![format!("--resume={ID}")]),
@@ -105,7 +105,7 @@ fn unknown() -> Script {
 }
 
 #[tokio::test]
-async fn p25_a_conversation_that_is_not_there_is_told_or_begun() {
+async fn an_unknown_conversation_is_an_error_or_a_new_one() {
     let play = Play::of(unknown());
     let error = play.builder().conversation(Conversation::resume(ID)).start().await.unwrap_err();
     let gone = gone(error);
@@ -125,7 +125,7 @@ async fn p25_a_conversation_that_is_not_there_is_told_or_begun() {
 }
 
 #[tokio::test]
-async fn p25_a_conversation_that_changes_its_id_is_followed() {
+async fn a_conversation_that_changes_its_id_is_followed() {
     let other = json!({ "type": "system", "subtype": "init", "session_id": "another" });
     let lives =
         [Script::new().turn([Step::Usual]).turn([Step::Emit(other), Step::Die(9)]), Script::new()];
@@ -148,7 +148,7 @@ async fn p25_a_conversation_that_changes_its_id_is_followed() {
 }
 
 #[tokio::test]
-async fn p26_what_is_written_to_the_transcript_comes_to_the_host_too() {
+async fn transcript_entries_reach_the_host() {
     let entry = json!({ "type": "user", "uuid": "u-1", "message": { "content": "hello" } });
     let mirror = json!({
         "type": "transcript_mirror", "filePath": "/home/me/.claude/projects/p/s.jsonl",
@@ -172,7 +172,7 @@ async fn p26_what_is_written_to_the_transcript_comes_to_the_host_too() {
 }
 
 #[tokio::test]
-async fn p27_each_session_may_have_a_configuration_of_its_own() {
+async fn each_session_may_have_its_own_configuration() {
     let mut seen = Vec::new();
     for _ in 0..2 {
         let play = Play::of(Script::new());
@@ -198,7 +198,7 @@ fn png(width: u32, height: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn p28_a_bad_picture_does_not_get_into_the_conversation() {
+async fn an_invalid_image_is_refused_before_it_is_sent() {
     let play = Play::of(Script::new());
     let session = play.start().await;
     let large = duologue::image(&png(2_001, 10)).unwrap();
@@ -227,7 +227,7 @@ async fn p28_a_bad_picture_does_not_get_into_the_conversation() {
 }
 
 #[tokio::test]
-async fn p30_a_recording_can_be_played_to_a_session() {
+async fn a_recording_can_be_replayed_to_a_session() {
     let all = recordings();
     let recording = all.iter().find(|one| one.version == "2.1.325").unwrap();
     let lines: Vec<&str> =

@@ -1,4 +1,4 @@
-//! What people suffer from: processes that stay, and those that they leave behind.
+//! The process of the agent: its end, its children, its replacement.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::play::Play;
 
 #[tokio::test]
-async fn p12_a_turn_does_not_wait_for_the_exit_and_the_exit_is_ours() {
+async fn a_turn_does_not_wait_for_the_exit_of_the_agent() {
     let play = Play::of(Script::new().ignores_end().ignores_term());
     let session = play.start().await;
     let mut turn = session.prompt("hello").await.unwrap();
@@ -26,7 +26,7 @@ async fn p12_a_turn_does_not_wait_for_the_exit_and_the_exit_is_ours() {
 }
 
 #[tokio::test]
-async fn p12_the_ladder_goes_no_further_than_it_must() {
+async fn the_ladder_stops_at_the_first_rung_that_works() {
     for (script, rung) in [(Script::new(), Rung::Stdin), (Script::new().ignores_end(), Rung::Term)]
     {
         let play = Play::of(script);
@@ -42,7 +42,7 @@ async fn p12_the_ladder_goes_no_further_than_it_must() {
 }
 
 #[tokio::test]
-async fn p20_nothing_is_left_of_a_session_that_is_dropped() {
+async fn a_dropped_session_leaves_no_process_and_no_task() {
     for in_a_turn in [false, true] {
         let play = Play::turn([Step::Init, Step::Stall]);
         let session = play.start().await;
@@ -63,7 +63,7 @@ async fn p20_nothing_is_left_of_a_session_that_is_dropped() {
 }
 
 #[tokio::test]
-async fn p20_a_start_that_is_given_up_leaves_no_process() {
+async fn a_cancelled_start_leaves_no_process() {
     let play = Play::of(Script::new().never_answers("initialize"));
     tokio::select! {
         session = play.builder().start() => panic!("{session:?}"),
@@ -73,7 +73,7 @@ async fn p20_a_start_that_is_given_up_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn p20_a_session_dropped_while_its_agent_comes_back_leaves_no_process() {
+async fn a_session_dropped_during_a_respawn_leaves_no_process() {
     let dies = Script::new().turn([Step::Init, Step::Die(9)]);
     let play = Play::lives(&[dies, Script::new().never_answers("initialize")]);
     let session = play.builder().respawn(Respawn::up_to(3)).start().await.unwrap();
@@ -88,7 +88,7 @@ async fn p20_a_session_dropped_while_its_agent_comes_back_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn p20_every_agent_of_many_is_reaped() {
+async fn every_agent_of_many_is_reaped() {
     let plays: Vec<Play> = (0..10).map(|_| Play::of(Script::new())).collect();
     let mut sessions = Vec::new();
     for play in &plays {
@@ -106,7 +106,7 @@ async fn p20_every_agent_of_many_is_reaped() {
 }
 
 #[tokio::test]
-async fn p21_grandchildren_go_with_the_agent() {
+async fn grandchildren_end_with_the_agent() {
     let stray = Step::Grandchild { ignores_term: true, own_group: true, holds_pipes: true };
     for close in [false, true] {
         let steps = [Step::grandchild(), Step::stubborn_grandchild(), stray.clone(), Step::Usual];
@@ -129,7 +129,7 @@ async fn p21_grandchildren_go_with_the_agent() {
 }
 
 #[tokio::test]
-async fn p21_servers_of_an_agent_that_dies_by_itself_die_too() {
+async fn mcp_servers_of_an_agent_that_exits_are_ended_too() {
     let steps = [Step::grandchild(), Step::stubborn_grandchild(), Step::Init, Step::Die(9)];
     let play = Play::turn(steps);
     let session = play.start().await;
@@ -151,7 +151,7 @@ fn asked(play: &Play, life: usize) -> Vec<serde_json::Value> {
 }
 
 #[tokio::test]
-async fn what_was_changed_is_changed_again_in_an_agent_that_comes_back() {
+async fn changed_settings_are_applied_again_after_a_respawn() {
     let done = || [Step::Reply(Answer::Success(json!({})))];
     let able = |script: Script| {
         let script = script.on("mcp_set_servers", done()).on("register_repo_root", done());
@@ -208,7 +208,7 @@ async fn what_was_changed_is_changed_again_in_an_agent_that_comes_back() {
 }
 
 #[tokio::test]
-async fn an_agent_that_comes_back_and_refuses_its_permission_mode_is_not_used() {
+async fn a_respawned_agent_that_refuses_its_permission_mode_is_not_used() {
     let dies = Script::new().turn([Step::Init, Step::Die(9)]);
     let play = Play::lives(&[dies, Script::new().refuses("set_permission_mode", "not here")]);
     let session = play.builder().respawn(Respawn::up_to(3)).start().await.unwrap();

@@ -1,4 +1,4 @@
-//! What people suffer from: lines that are too long, odd, unknown, or no lines at all.
+//! Lines that are too long, malformed, unknown, or not JSON.
 
 use duologue::{Event, Outcome};
 use duologue_testkit::fake::{Script, Step};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::play::{Play, events, is_inside, pieces, result, telling_its_env, texts, variable};
 
 #[tokio::test]
-async fn p05_a_line_of_fifty_megabytes_is_one_message() {
+async fn a_line_of_fifty_megabytes_is_one_message() {
     const SIZE: usize = 50_000_000;
     let play = Play::turn([Step::Init, Step::Huge(SIZE), Step::Done("done".into())]);
     let session = play.start().await;
@@ -20,7 +20,7 @@ async fn p05_a_line_of_fifty_megabytes_is_one_message() {
 }
 
 #[tokio::test]
-async fn p05_a_line_beyond_the_cap_is_an_event_and_the_session_lives() {
+async fn a_line_above_the_cap_is_an_event_and_the_session_continues() {
     let steps =
         [Step::Init, Step::Huge(100_000), Step::Text("after".into()), Step::Done("".into())];
     let play = Play::turn(steps);
@@ -44,7 +44,7 @@ async fn p05_a_line_beyond_the_cap_is_an_event_and_the_session_lives() {
 }
 
 #[tokio::test]
-async fn p06_the_cap_is_for_each_line_and_not_for_the_stream() {
+async fn the_cap_applies_to_each_line_and_not_to_the_stream() {
     let play = Play::turn([Step::Init, Step::flood(4_000, 500), Step::Done("done".into())]);
     let session = play.builder().max_line(5_000).start().await.unwrap();
     let mut messages = session.messages();
@@ -58,7 +58,7 @@ async fn p06_the_cap_is_for_each_line_and_not_for_the_stream() {
 }
 
 #[tokio::test]
-async fn p07_what_is_unknown_never_ends_the_stream() {
+async fn unknown_lines_never_end_the_stream() {
     let unknown = [
         json!({ "type": "rate_limit_event_of_tomorrow", "rate_limit_info": { "x": [1] } }),
         json!({ "type": "system", "subtype": "brand_new", "answer": 42 }),
@@ -102,7 +102,7 @@ async fn p07_what_is_unknown_never_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn p08_a_line_of_an_unexpected_shape_does_not_kill_the_turn() {
+async fn a_malformed_line_does_not_end_the_turn() {
     let odd = [
         json!({ "type": "assistant", "message": { "id": "m1", "content": "a string" } }),
         json!({ "type": "assistant", "message": { "id": "m2", "content": [] } }),
@@ -136,7 +136,7 @@ async fn p08_a_line_of_an_unexpected_shape_does_not_kill_the_turn() {
 }
 
 #[tokio::test]
-async fn p09_only_a_newline_ends_a_line() {
+async fn only_a_newline_ends_a_line() {
     let odd = "a\u{2028}b\u{2029}c\u{0085}d\u{000b}e\u{000c}f\u{1f600}g";
     let block = json!({ "type": "text", "text": odd });
     let line = json!({ "type": "assistant", "message": { "id": "m1", "content": [block] } });
@@ -155,7 +155,7 @@ async fn p09_only_a_newline_ends_a_line() {
 }
 
 #[tokio::test]
-async fn p10_text_that_is_no_json_is_an_event() {
+async fn a_line_that_is_not_json_is_an_event() {
     let noise = ["[DEBUG] request to https://example.invalid", "{ half", "\u{7}\u{1b}[31mred"];
     let mut steps = vec![Step::Init];
     steps.extend(noise.iter().map(|line| Step::Line((*line).to_owned())));
@@ -181,8 +181,8 @@ async fn p10_text_that_is_no_json_is_an_event() {
 }
 
 #[tokio::test]
-async fn p10_what_makes_the_agent_chatter_is_not_inherited() {
-    let name = "suite::pains_lines::p10_what_makes_the_agent_chatter_is_not_inherited";
+async fn debug_variables_are_not_inherited() {
+    let name = "suite::lines::debug_variables_are_not_inherited";
     if !is_inside(name, &[("ANTHROPIC_LOG", "debug"), ("LOUD", "1")]) {
         return;
     }
@@ -195,7 +195,7 @@ async fn p10_what_makes_the_agent_chatter_is_not_inherited() {
 }
 
 #[tokio::test]
-async fn p13_is_error_decides_and_the_best_words_are_told() {
+async fn is_error_decides_and_the_most_specific_message_is_reported() {
     let cases = [
         (
             json!({ "is_error": true, "result": "API Error: 400 too long" }),
@@ -228,7 +228,7 @@ async fn p13_is_error_decides_and_the_best_words_are_told() {
 }
 
 #[tokio::test]
-async fn p14_the_text_is_put_together_from_its_frames() {
+async fn the_text_is_joined_from_its_stream_events() {
     let frame = |text: &str| {
         let block = json!({ "type": "text", "text": text });
         Step::Emit(json!({ "type": "assistant", "message": { "id": "m1", "content": [block] } }))

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::play::{Play, SHORT, gone, pieces, texts};
 
 #[tokio::test]
-async fn much_stderr_at_once_is_drained_and_its_end_is_told() {
+async fn a_burst_on_stderr_is_drained_and_its_end_reported() {
     let play = Play::turn([
         Step::Init,
         Step::StderrBytes(300_000),
@@ -30,7 +30,7 @@ async fn much_stderr_at_once_is_drained_and_its_end_is_told() {
 }
 
 #[tokio::test]
-async fn an_agent_that_has_closed_stdin_is_not_waited_for() {
+async fn an_agent_that_closed_stdin_does_not_block_close() {
     let play = Play::turn([
         Step::Init,
         Step::Stderr("I am deaf".into()),
@@ -56,7 +56,7 @@ async fn an_agent_that_has_closed_stdin_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_though_stdin_is_closed() {
+async fn a_turn_continues_after_stdin_is_closed() {
     let play = Play::turn([
         Step::Init,
         Step::CloseStdin,
@@ -80,7 +80,7 @@ async fn a_turn_goes_on_though_stdin_is_closed() {
 }
 
 #[tokio::test]
-async fn an_agent_that_stops_reading_does_not_hold_up_requests_for_ever() {
+async fn a_request_to_an_agent_that_stopped_reading_times_out() {
     let steps = [Step::Init, Step::StopReading, Step::Mark("deaf".into()), Step::Silent];
     let play = Play::of(Script::new().turn(steps));
     let session = play.start().await;
@@ -122,7 +122,7 @@ async fn an_agent_that_has_closed_stdout_is_ended() {
 }
 
 #[tokio::test]
-async fn who_holds_the_pipes_of_a_dead_agent_does_not_keep_it_alive() {
+async fn a_process_that_holds_the_pipes_of_a_dead_agent_does_not_block_its_end() {
     for own_group in [false, true] {
         let holds = Step::Grandchild { ignores_term: true, own_group, holds_pipes: true };
         let steps = [Step::Init, holds, Step::Text("before".into()), Step::Exit(6)];
@@ -152,7 +152,7 @@ async fn who_holds_the_pipes_of_a_dead_agent_does_not_keep_it_alive() {
 }
 
 #[tokio::test]
-async fn a_handler_that_never_returns_holds_up_nothing_else() {
+async fn a_handler_that_never_returns_blocks_nothing_else() {
     let ask = |id: &str, tool: &str| Step::can_use_tool(id, tool, json!({}));
     let Step::Ask { id, request, .. } = ask("hangs", "Write") else { panic!() };
     let play = Play::turn([
@@ -190,7 +190,7 @@ fn flood(count: usize) -> [Step; 5] {
 }
 
 #[tokio::test]
-async fn a_flood_waits_in_a_file_for_a_consumer_that_sleeps() {
+async fn a_flood_spills_to_a_file_for_a_slow_consumer() {
     const COUNT: usize = 300_000;
     let play = Play::turn(flood(COUNT));
     let session = play.start().await;
@@ -206,7 +206,7 @@ async fn a_flood_waits_in_a_file_for_a_consumer_that_sleeps() {
 }
 
 #[tokio::test]
-async fn a_flood_is_not_read_until_the_consumer_wakes_up_if_that_is_wanted() {
+async fn with_overflow_pause_a_flood_waits_in_the_pipe() {
     const COUNT: usize = 20_000;
     let play = Play::turn(flood(COUNT).into_iter().chain([Step::Exit(0)]));
     let builder = play.builder().memory_budget(100_000).overflow(Overflow::Pause);
@@ -236,7 +236,7 @@ async fn a_flood_is_not_read_until_the_consumer_wakes_up_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_pipe_of_a_dead_agent_is_read_though_the_consumer_sleeps() {
+async fn the_pipe_of_a_dead_agent_is_drained_for_a_slow_consumer() {
     // More than the budget, and not more than a pipe: it need not wait for us to die.
     const COUNT: usize = 200;
     let play = Play::turn(flood(COUNT).into_iter().chain([Step::Exit(0)]));
@@ -252,7 +252,7 @@ async fn what_stands_in_the_pipe_of_a_dead_agent_is_read_though_the_consumer_sle
 }
 
 #[tokio::test]
-async fn a_flood_ends_the_session_if_that_is_wanted() {
+async fn with_overflow_close_a_flood_ends_the_session() {
     let play = Play::turn(flood(20_000));
     let builder = play.builder().memory_budget(100_000).overflow(Overflow::Fail).ladder(SHORT);
     let session = builder.start().await.unwrap();
@@ -275,7 +275,7 @@ async fn a_flood_ends_the_session_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn a_reader_may_give_up_at_any_point() {
+async fn a_read_can_be_cancelled_at_any_point() {
     const COUNT: usize = 2_000;
     let mut steps = vec![Step::Init];
     steps.extend((0..COUNT).map(|number| Step::Text(number.to_string())));
@@ -321,7 +321,7 @@ async fn a_reader_may_give_up_at_any_point() {
 }
 
 #[tokio::test]
-async fn what_is_no_line_does_not_end_the_stream() {
+async fn bytes_that_are_not_a_line_do_not_end_the_stream() {
     let play = Play::turn([
         Step::Init,
         Step::Line("no json".into()),

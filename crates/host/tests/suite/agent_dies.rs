@@ -1,4 +1,4 @@
-//! An agent that dies, wherever it is: whoever waits hears of it, with its last words.
+//! The agent dies at every possible point: every waiting caller gets an error with the end of stderr.
 
 use std::sync::Arc;
 

@@ -1,22 +1,22 @@
-//! Sessions with the scripted agent.
+//! Sessions with the fake agent as a process.
 
 use duologue::protocol::launch::CliVersion;
 use duologue::{Session, SessionBuilder};
 use duologue_testkit::fake::{Script, Stage, Step};
 use duologue_testkit::leak::assert_gone;
 
-use super::host::stage;
+use super::play::stage;
 
 fn builder(stage: &Stage) -> SessionBuilder {
     let (name, value) = stage.env();
     Session::builder()
-        .program(env!("CARGO_BIN_EXE_fake-agent"))
+        .program(duologue_testkit::fake::program())
         .cli_version(CliVersion::new(2, 1, 325))
         .env(name, value)
 }
 
 #[tokio::test]
-async fn a_session_speaks_with_it() {
+async fn a_session_holds_two_turns() {
     let (_dir, stage) = stage(&[Script::new()]);
     let session = builder(&stage).start().await.unwrap();
     for prompt in ["one", "two"] {
@@ -29,7 +29,7 @@ async fn a_session_speaks_with_it() {
 }
 
 #[tokio::test]
-async fn wherever_it_dies_the_session_hears_of_it() {
+async fn the_session_reports_the_end_of_the_agent_after_every_line() {
     // The handshake, two of the prompt's life, init, assistant.
     for lines in 0..=5 {
         let (_dir, stage) = stage(&[Script::new().dies_after(lines)]);
@@ -46,7 +46,7 @@ async fn wherever_it_dies_the_session_hears_of_it() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_stubborn_agent() {
+async fn an_agent_that_ignores_signals_is_killed() {
     let script = Script::new().ignores_term().ignores_end().turn([
         Step::grandchild(),
         Step::stubborn_grandchild(),

@@ -1,4 +1,4 @@
-//! What people suffer from: callbacks that are never called, and pipes that fill up.
+//! Requests of the agent, handlers, and pipes that fill up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +53,7 @@ fn background(on: bool) -> Step {
 }
 
 #[tokio::test]
-async fn p01_stdin_stays_open_until_nothing_is_pending() {
+async fn stdin_stays_open_until_nothing_is_pending() {
     let play = Play::turn([
         Step::Init,
         background(true),
@@ -86,7 +86,7 @@ async fn p01_stdin_stays_open_until_nothing_is_pending() {
 }
 
 #[tokio::test]
-async fn p02_each_callback_works_alone_and_after_a_result() {
+async fn each_callback_works_alone_and_after_a_result() {
     type Setup = fn(SessionBuilder) -> SessionBuilder;
     type Ask = fn(&str) -> Step;
     let callbacks: [(&str, Setup, Ask); 4] = [
@@ -124,7 +124,7 @@ async fn p02_each_callback_works_alone_and_after_a_result() {
 }
 
 #[tokio::test]
-async fn p03_requests_are_served_however_much_nobody_reads() {
+async fn requests_are_served_while_no_reader_consumes_events() {
     const CALLS: usize = 200;
     let mut steps = vec![Step::Init];
     for call in 0..CALLS {
@@ -156,7 +156,7 @@ async fn p03_requests_are_served_however_much_nobody_reads() {
 }
 
 #[tokio::test]
-async fn p04_bursts_on_all_three_pipes_do_not_deadlock() {
+async fn bursts_on_all_three_pipes_do_not_deadlock() {
     let script = Script::new()
         .start([Step::StderrBytes(300_000), Step::flood(1_000, 1_000)])
         .turn([Step::StderrBytes(300_000), Step::flood(1_000, 1_000), Step::Usual]);
@@ -170,7 +170,7 @@ async fn p04_bursts_on_all_three_pipes_do_not_deadlock() {
 }
 
 #[tokio::test]
-async fn p04_an_agent_that_writes_much_before_it_reads_is_read() {
+async fn an_agent_that_writes_before_it_reads_does_not_deadlock() {
     // The pipe holds a kilobyte, both ways: whoever waits for the other is stuck.
     let (host, agent) = tokio::io::duplex(1024);
     let (reader, writer) = tokio::io::split(host);
@@ -203,7 +203,7 @@ async fn p04_an_agent_that_writes_much_before_it_reads_is_read() {
 }
 
 #[tokio::test]
-async fn p29_requests_have_limits_of_their_own_and_need_no_reader() {
+async fn control_requests_have_their_own_timeout_and_need_no_reader() {
     let play = Play::of(
         Script::new()
             .never_answers("mcp_status")
@@ -223,7 +223,7 @@ async fn p29_requests_have_limits_of_their_own_and_need_no_reader() {
 }
 
 #[tokio::test]
-async fn p29_all_that_is_pending_fails_when_the_agent_goes() {
+async fn pending_requests_fail_when_the_agent_exits() {
     let play =
         Play::of(Script::new().never_answers("mcp_status").never_answers("get_usage").turn([
             Step::Init,
@@ -251,7 +251,7 @@ async fn p29_all_that_is_pending_fails_when_the_agent_goes() {
 }
 
 #[tokio::test]
-async fn p29_a_handshake_that_takes_too_long_is_told_and_leaves_nothing() {
+async fn a_handshake_timeout_is_reported_and_leaves_no_process() {
     let script = Script::new().start([Step::Stderr("starting 40 servers".into())]);
     let play = Play::of(script.never_answers("initialize"));
     let said = Arc::new(AtomicUsize::new(0));
@@ -274,7 +274,7 @@ async fn p29_a_handshake_that_takes_too_long_is_told_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn p29_an_agent_that_never_shakes_hands_can_be_used_all_the_same() {
+async fn an_agent_without_handshake_can_be_used() {
     let play = Play::of(Script::new().never_answers("initialize"));
     let builder = play.builder().handshake_within(Duration::from_millis(100));
     let session = builder.start().await.unwrap();
@@ -291,7 +291,7 @@ async fn p29_an_agent_that_never_shakes_hands_can_be_used_all_the_same() {
 }
 
 #[tokio::test]
-async fn p02_permissions_are_asked_of_the_host_without_a_dummy_hook() {
+async fn permission_requests_reach_the_host_without_a_dummy_hook() {
     let play = Play::of(Script::new());
     let builder = play.builder().on_permission(|_: PermissionRequest| async { Decision::allow() });
     let session = builder.start().await.unwrap();
@@ -302,19 +302,19 @@ async fn p02_permissions_are_asked_of_the_host_without_a_dummy_hook() {
 
 /// Two threads serve all agents of a program without async: handlers that block must not take them.
 #[test]
-fn p04_without_async_handlers_may_block_and_the_no_comes_on_time() {
+fn a_blocking_handler_that_is_too_slow_denies_on_time() {
     let ids = ["a1", "a2", "a3", "a4"];
     let ask = |id: &str| match may_i(id) {
         Step::Ask { id, request, .. } => Step::Ask { id, request, wait: false },
         other => other,
     };
     let steps = [Step::Init].into_iter().chain(ids.map(ask)).chain([Step::Stall]);
-    let (_dir, stage) = super::host::stage(&[Script::new().turn(steps)]);
+    let (_dir, stage) = super::play::stage(&[Script::new().turn(steps)]);
     let (name, value) = stage.env();
     let (go_on, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(std::sync::Mutex::new(wait));
     let builder = Session::builder()
-        .program(super::play::AGENT)
+        .program(duologue_testkit::fake::program())
         .cli_version(duologue::protocol::launch::CliVersion::new(2, 1, 325))
         .env(name, value)
         .on_permission(move |_| {

@@ -1,4 +1,4 @@
-//! A play: a script on its stage, a session that watches it, and what must be left of it: nothing.
+//! The fixture of tests with the fake agent: a script, a session, and a check that no process and no task is left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,18 +6,22 @@ use std::time::Duration;
 
 use duologue::protocol::launch::CliVersion;
 use duologue::{Error, Event, Gone, Ladder, Messages, Session, SessionBuilder, Turn};
-use duologue_testkit::fake::{Script, Stage, Step};
+use duologue_testkit::fake::{self, Script, Stage, Step};
 use duologue_testkit::leak::{assert_gone, eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 
-/// The agent of this build.
-pub(super) const AGENT: &str = env!("CARGO_BIN_EXE_fake-agent");
-
 /// Graces that are long enough for an agent that goes, and short for one that does not.
 pub(super) const SHORT: Ladder =
     Ladder::new(Duration::from_millis(100), Duration::from_millis(100), Duration::from_secs(5));
+
+/// A stage in its own temporary directory.
+pub(super) fn stage(scripts: &[Script]) -> (TempDir, Stage) {
+    let dir = tempfile::tempdir().unwrap();
+    let stage = Stage::lives(dir.path(), scripts).unwrap();
+    (dir, stage)
+}
 
 /// A script on its stage.
 pub(super) struct Play {
@@ -29,7 +33,7 @@ pub(super) struct Play {
 impl Play {
     /// Each start of the agent follows the next script.
     pub(super) fn lives(scripts: &[Script]) -> Self {
-        let (dir, stage) = super::host::stage(scripts);
+        let (dir, stage) = stage(scripts);
         Self { _dir: dir, stage, tasks: Handle::current().metrics().num_alive_tasks() }
     }
 
@@ -45,7 +49,7 @@ impl Play {
     pub(super) fn builder(&self) -> SessionBuilder {
         let (name, value) = self.stage.env();
         Session::builder()
-            .program(AGENT)
+            .program(fake::program())
             .cli_version(CliVersion::new(2, 1, 325))
             .ladder(SHORT)
             .env(name, value)
@@ -177,7 +181,7 @@ pub(super) fn is_inside(test: &str, env: &[(&str, &str)]) -> bool {
 
 /// A builder whose agent leaves its environment in this file.
 pub(super) fn telling_its_env(play: &Play, out: &std::path::Path) -> SessionBuilder {
-    let script = format!("env >'{}'; exec '{AGENT}' \"$@\"", out.display());
+    let script = format!("env >'{}'; exec '{}' \"$@\"", out.display(), fake::program().display());
     play.builder().program("/bin/sh").program_args(["-c", script.as_str(), "agent"])
 }
 

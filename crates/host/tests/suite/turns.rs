@@ -1,4 +1,4 @@
-//! What people suffer from: turns that never end, end twice, or end as somebody else's.
+//! Turns: watchdogs, interrupts, and which result belongs to which prompt.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::play::{Fate, Play, events, gone, result, texts};
 const MOMENT: Duration = Duration::from_millis(150);
 
 #[tokio::test]
-async fn p11_a_silent_turn_is_interrupted() {
+async fn a_silent_turn_is_interrupted() {
     let play = Play::of(Script::new().turn([Step::Init, Step::Stall]));
     let builder = play.builder().watchdog(Watchdog::new().silence(MOMENT));
     let session = builder.start().await.unwrap();
@@ -27,7 +27,7 @@ async fn p11_a_silent_turn_is_interrupted() {
 }
 
 #[tokio::test]
-async fn p11_a_turn_may_take_so_long_and_no_longer() {
+async fn a_turn_that_exceeds_its_time_limit_is_interrupted() {
     // It speaks all the time: it is not silent.
     let play = Play::of(Script::new().turn([Step::Init, Step::flood(100_000_000, 1_000)]));
     let builder = play.builder().watchdog(Watchdog::new().turn(MOMENT));
@@ -38,7 +38,7 @@ async fn p11_a_turn_may_take_so_long_and_no_longer() {
 }
 
 #[tokio::test]
-async fn p11_who_waits_for_a_tool_or_a_person_is_not_stuck() {
+async fn a_turn_that_waits_for_a_tool_or_a_person_is_not_interrupted() {
     let tool = Step::ToolUse { id: "toolu_1".into(), name: "Bash".into(), input: json!({}) };
     let done = Step::ToolResult { id: "toolu_1".into(), content: "ok".into(), is_error: false };
     let play = Play::turn([
@@ -72,7 +72,7 @@ fn deaf() -> [Script; 2] {
 }
 
 #[tokio::test]
-async fn p11_an_agent_that_stays_silent_is_killed_and_resumed() {
+async fn an_agent_that_stays_silent_is_killed_and_resumed() {
     let play = Play::lives(&deaf());
     let builder = play.builder().watchdog(Watchdog::new().silence(MOMENT)).settle_within(MOMENT);
     let session = builder.respawn(Respawn::up_to(1)).start().await.unwrap();
@@ -95,7 +95,7 @@ async fn p11_an_agent_that_stays_silent_is_killed_and_resumed() {
 }
 
 #[tokio::test]
-async fn p11_a_prompt_is_sent_again_if_that_is_wanted() {
+async fn a_prompt_is_sent_again_if_requested() {
     let play = Play::lives(&deaf());
     let builder = play.builder().watchdog(Watchdog::new().silence(MOMENT)).settle_within(MOMENT);
     let respawn = Respawn::up_to(1).resend_prompts();
@@ -111,7 +111,7 @@ async fn p11_a_prompt_is_sent_again_if_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn p15_an_interrupt_that_does_not_settle_ends_the_agent() {
+async fn an_interrupt_that_does_not_settle_ends_the_agent() {
     let acknowledges = [Step::Reply(Answer::Success(json!({ "still_queued": [] })))];
     let script = Script::new().on("interrupt", acknowledges).turn([Step::Init, Step::Silent]);
     let play = Play::of(script.turn([Step::Usual]));
@@ -127,7 +127,7 @@ async fn p15_an_interrupt_that_does_not_settle_ends_the_agent() {
 }
 
 #[tokio::test]
-async fn p15_a_receipt_tells_whether_there_was_something_to_interrupt() {
+async fn a_receipt_says_whether_a_turn_was_interrupted() {
     let play = Play::of(Script::new().turn([Step::Init, Step::Stall]));
     let session = play.start().await;
     assert!(!session.interrupt().await.unwrap().effective);
@@ -142,7 +142,7 @@ async fn p15_a_receipt_tells_whether_there_was_something_to_interrupt() {
 }
 
 #[tokio::test]
-async fn p16_an_interrupted_turn_is_interrupted_and_no_error() {
+async fn an_interrupted_turn_is_not_an_error() {
     let steps = [Step::Init, Step::Text("I will".into()), Step::Mark("on".into()), Step::Stall];
     let play = Play::turn(steps);
     let session = play.start().await;
@@ -165,7 +165,7 @@ async fn p16_an_interrupted_turn_is_interrupted_and_no_error() {
 }
 
 #[tokio::test]
-async fn p17_an_interrupt_is_a_line_and_no_signal() {
+async fn an_interrupt_is_a_line_and_not_a_signal() {
     let play = Play::turn([Step::Init, Step::Stall]);
     let session = play.start().await;
     let pid = session.pid().unwrap();
@@ -181,7 +181,7 @@ async fn p17_an_interrupt_is_a_line_and_no_signal() {
 }
 
 #[tokio::test]
-async fn p17_a_signal_is_there_for_those_who_want_it() {
+async fn an_interrupt_by_signal_is_available() {
     let play = Play::lives(&[Script::new().turn([Step::Init, Step::Stall]), Script::new()]);
     let session = play.start().await;
     let mut turn = session.prompt("go on").await.unwrap();
@@ -195,7 +195,7 @@ async fn p17_a_signal_is_there_for_those_who_want_it() {
 }
 
 #[tokio::test]
-async fn p18_a_result_belongs_to_whoever_asked() {
+async fn a_result_belongs_to_its_prompt() {
     let notice = |text: &str| {
         let block = json!({ "type": "text", "text": text });
         let said = json!({ "type": "assistant", "message": { "id": text, "content": [block] } });
@@ -234,7 +234,7 @@ async fn p18_a_result_belongs_to_whoever_asked() {
 }
 
 #[tokio::test]
-async fn p19_it_is_known_what_became_of_a_queued_prompt() {
+async fn the_fate_of_a_queued_prompt_is_reported() {
     let play = Play::turn([
         Step::Init,
         Step::WaitFor(Kind::Prompt),
@@ -262,7 +262,7 @@ async fn p19_it_is_known_what_became_of_a_queued_prompt() {
 }
 
 #[tokio::test]
-async fn p15_an_interrupt_drops_the_handlers_of_what_it_withdraws() {
+async fn an_interrupt_drops_the_handlers_of_cancelled_requests() {
     let ask = Step::can_use_tool("ask", "Bash", json!({}));
     let play = Play::turn([Step::Init, ask, Step::Done("never".into())]);
     let (fate, started) = (Fate::default(), std::sync::Arc::new(tokio::sync::Notify::new()));
