@@ -8,6 +8,7 @@ use duologue_protocol::agent_link::Reply;
 use duologue_protocol::control::HostRequest;
 use duologue_protocol::message::ApiErrorKind;
 
+use crate::hooks::LocalHooks;
 use crate::session::Session;
 use crate::turn::Turn;
 
@@ -59,6 +60,11 @@ pub trait Agent: Send {
     /// Who answers the host's requests before the default answers do. It is a value of its own, since
     /// requests come in the middle of turns.
     fn requests(&self) -> Option<RequestHandler> {
+        None
+    }
+
+    /// Hooks that run in this process, beside the callbacks of the host.
+    fn local_hooks(&self) -> Option<Arc<dyn LocalHooks>> {
         None
     }
 }

@@ -23,7 +23,8 @@ impl Session {
     /// # Errors
     /// As [`mcp`](Self::mcp), or if the server refuses.
     pub async fn mcp_tools(&self, server: &str) -> Result<Vec<Value>, AskError> {
-        let client = json!({ "name": "claude-code", "version": &*self.core.options.info.version });
+        let client =
+            json!({ "name": "claude-code", "version": &*self.connection.options.info.version });
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         self.call(server, json!(0), "initialize", params).await?;

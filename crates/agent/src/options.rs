@@ -23,25 +23,36 @@ pub const VERSION: &str = "2.1.325";
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    pub(crate) info: Info,
-    pub(crate) host_servers: Vec<Text>,
-    pub(crate) prompts: bool,
-    pub(crate) partial: bool,
-    pub(crate) replay: bool,
-    pub(crate) await_initialize: bool,
-    pub(crate) state_events: bool,
-    pub(crate) hidden_state_events: bool,
-    pub(crate) forward_subagent_text: bool,
-    pub(crate) may_bypass: bool,
-    pub(crate) lenient: bool,
-    pub(crate) dialect: Dialect,
-    pub(crate) fault: Option<Fault>,
-    pub(crate) seed: Option<u64>,
-    pub(crate) grace: Duration,
-    /// Commands of settings files that are hooks.
-    pub(crate) commands: Vec<crate::settings::CommandHook>,
-    /// Whether the host hears of them.
-    pub(crate) hook_events: bool,
+    /// What the agent says about itself.
+    pub info: Info,
+    /// MCP servers that the host serves.
+    pub host_servers: Vec<Text>,
+    /// Whether the host answers permission requests.
+    pub prompts: bool,
+    /// Whether answers are streamed while they are written.
+    pub partial: bool,
+    /// Whether prompts are repeated to the host.
+    pub replay: bool,
+    /// Whether the handshake must come first.
+    pub await_initialize: bool,
+    /// Whether the host is told what the session is doing.
+    pub state_events: bool,
+    /// Whether only the library that drives the agent is told so.
+    pub hidden_state_events: bool,
+    /// Whether the text of sub-agents in the foreground is sent.
+    pub forward_subagent_text: bool,
+    /// Whether the mode `bypassPermissions` may be set.
+    pub may_bypass: bool,
+    /// Whether legacy input forms are accepted.
+    pub lenient: bool,
+    /// The forms that lines are written in.
+    pub dialect: Dialect,
+    /// The fault that is injected.
+    pub fault: Option<Fault>,
+    /// The seed of ids; random without one.
+    pub seed: Option<u64>,
+    /// How long an agent may take to notice an interrupt.
+    pub grace: Duration,
 }
 
 /// What an agent says about itself in `init` and in the handshake.
@@ -124,8 +135,6 @@ impl Default for Options {
             fault: None,
             seed: None,
             grace: Duration::from_millis(250),
-            commands: Vec::new(),
-            hook_events: false,
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio::io::{
 };
 
 use crate::agent::{Agent, RequestHandler, TurnError};
-use crate::core::{Begun, Core};
+use crate::connection::{Begun, Connection};
 use crate::fault::Wrote;
 use crate::options::{Dialect, Options};
 use crate::session::Session;
@@ -30,6 +30,13 @@ pub struct Exit {
     pub code: u8,
     /// What it should say on stderr before.
     pub message: Option<String>,
+}
+
+impl Exit {
+    /// An exit with code 0 and no message.
+    pub const fn success() -> Self {
+        Self { code: 0, message: None }
+    }
 }
 
 /// Serves an agent over these two ends of a pipe, until the host has gone and everything is done.
@@ -58,8 +65,8 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let core = Core::new(options);
-    serve_on(&mut agent, &core, reader, To::Pipe(writer)).await
+    let connection = Connection::new(options);
+    serve_on(&mut agent, &connection, reader, To::Pipe(writer)).await
 }
 
 /// Serves an agent in a task of this program, and gives a host its two ends of the pipe: for tests.
@@ -110,21 +117,21 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let is_lenient = options.lenient;
-    let core = Core::new(options);
+    let connection = Connection::new(options);
     let signals = tokio::spawn({
-        let core = Arc::clone(&core);
+        let connection = Arc::clone(&connection);
         async move {
             while tokio::signal::ctrl_c().await.is_ok() {
                 if is_lenient {
-                    core.with(|state| state.link.handle_interrupt());
+                    connection.with(|state| state.link.handle_interrupt());
                 } else {
-                    core.leave();
+                    connection.leave();
                 }
             }
         }
     });
     let exit = tokio::select! {
-        exit = serve_on(agent, &core, reader, to) => exit,
+        exit = serve_on(agent, &connection, reader, to) => exit,
         () = terminated() => Exit { code: TERMINATED, message: None },
     };
     signals.abort();
@@ -134,9 +141,8 @@ where
 /// As shells count it: 128 and SIGTERM.
 const TERMINATED: u8 = 143;
 
-/// Waits until somebody wants this process to end.
+/// Waits for SIGTERM.
 async fn terminated() {
-    #[cfg(unix)]
     if let Ok(mut signal) =
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
     {
@@ -147,7 +153,7 @@ async fn terminated() {
 }
 
 /// Stdin, read by a thread of its own: a runtime does not end while one of its threads waits there.
-pub(crate) fn stdin() -> tokio::io::DuplexStream {
+pub fn stdin() -> tokio::io::DuplexStream {
     let (ours, mut theirs) = tokio::io::duplex(CHUNK);
     let runtime = tokio::runtime::Handle::current();
     std::thread::spawn(move || {
@@ -165,22 +171,30 @@ pub(crate) fn stdin() -> tokio::io::DuplexStream {
     ours
 }
 
-async fn serve_on<A, R, W>(agent: &mut A, core: &Arc<Core>, reader: R, to: To<W>) -> Exit
+async fn serve_on<A, R, W>(
+    agent: &mut A,
+    connection: &Arc<Connection>,
+    reader: R,
+    to: To<W>,
+) -> Exit
 where
     A: Agent,
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let session = Session { core: Arc::clone(core) };
+    let session = Session { connection: Arc::clone(connection) };
+    if let Some(hooks) = agent.local_hooks() {
+        connection.set_local_hooks(hooks);
+    }
     agent.start(&session);
-    if core.options.dialect != Dialect::Today {
+    if connection.options.dialect != Dialect::Today {
         // The oldest descriptions have it at the start of the process.
         let init = session.init_line();
-        core.with(|state| state.link.say(System::from(Box::new(init))));
+        connection.with(|state| state.link.say(System::from(Box::new(init))));
     }
     let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
     let (closing, closed) = tokio::sync::oneshot::channel();
-    let mut writing = to.write(Arc::clone(core), closed);
+    let mut writing = to.write(Arc::clone(connection), closed);
     let wrote = tokio::select! {
         () = turns(agent, &session) => None,
         wrote = &mut writing => Some(wrote),
@@ -197,8 +211,8 @@ where
     if matches!(wrote, Ok(Wrote::Dead)) {
         return Exit { code: 1, message: None };
     }
-    let message = core.fatal.borrow().as_ref().map(|fatal| fatal.message.clone());
-    Exit { code: core.exit_code(), message }
+    let message = connection.fatal.borrow().as_ref().map(|fatal| fatal.message.clone());
+    Exit { code: connection.exit_code(), message }
 }
 
 /// Hears the host. This never waits for a turn.
@@ -210,7 +224,7 @@ where
     let mut chunk = vec![0; CHUNK];
     let hear = |frame| {
         if let Frame::Line(line) = frame {
-            for (key, request) in session.core.hear(&line) {
+            for (key, request) in session.connection.hear(&line) {
                 session.answer(key, &request, handler.as_ref());
             }
         }
@@ -231,12 +245,12 @@ where
     if let Some(frame) = decoder.finish() {
         hear(frame);
     }
-    session.core.with(|state| state.link.handle_end());
+    session.connection.with(|state| state.link.handle_end());
 }
 
 async fn turns<A: Agent>(agent: &mut A, session: &Session) {
-    while let Some(begun) = session.core.next_turn().await {
-        let mut fatal = session.core.fatal.subscribe();
+    while let Some(begun) = session.connection.next_turn().await {
+        let mut fatal = session.connection.fatal.subscribe();
         tokio::select! {
             () = one_turn(agent, session, begun) => {}
             // The process ends at once, whatever runs.
@@ -259,10 +273,10 @@ async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
         if turn.is_interrupted() {
             break Err(TurnError::Interrupted);
         }
-        let voice = turn.voice();
+        let emitter = turn.emitter();
         let patience = async {
-            voice.interrupted().await;
-            tokio::time::sleep(session.core.options.grace).await;
+            emitter.interrupted().await;
+            tokio::time::sleep(session.connection.options.grace).await;
         };
         let outcome = tokio::select! {
             outcome = agent.turn(&mut turn) => outcome,

@@ -1,13 +1,76 @@
 //! [`serve_stdio`]: an agent as a program, from its command line to its exit code.
 
+mod input;
+mod print;
+
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
+use duologue_protocol::visible;
+
 use crate::agent::Agent;
-use crate::embedded::flags::Flags;
-use crate::embedded::launch::parse::{Format, formats};
-use crate::embedded::launch::{Refused, complain, input, print, refused, say};
+use crate::command_line::{Flags, Format, formats};
 use crate::options::Options;
-use crate::serve::{Exit, To, serve_process, stdin};
+use crate::serve::{Exit, To, serve_process};
+
+pub use crate::serve::stdin;
+
+/// Why an agent does not start: what is said on stderr, and what else on stdout.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StartError {
+    /// For stderr.
+    pub message: String,
+    /// A result in place of a conversation.
+    pub result: Option<String>,
+    /// A host is about to write its first line to stdin.
+    pub host_writes: bool,
+}
+
+impl<T: Into<String>> From<T> for StartError {
+    fn from(message: T) -> Self {
+        Self { message: message.into(), result: None, host_writes: false }
+    }
+}
+
+impl StartError {
+    /// Why a conversation cannot be resumed, said on stderr and as a result.
+    pub fn resume(message: String, session: &str) -> Self {
+        let result = serde_json::json!({
+            "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
+            "is_error": true, "num_turns": 0, "stop_reason": null,
+            "session_id": session, "total_cost_usd": 0,
+            "usage": { "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0 },
+            "modelUsage": {}, "permission_denials": [], "uuid": uuid::Uuid::new_v4().to_string(),
+            "errors": [message],
+        });
+        Self { message, result: Some(result.to_string()), host_writes: false }
+    }
+}
+
+/// Writes to stdout. A reader that closed its end is not an error.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn say(text: &str) -> Result<(), StartError> {
+    let mut out = std::io::stdout();
+    // Programs get what was said; on a terminal it must not be obeyed.
+    let shown = if out.is_terminal() { visible::block(text) } else { text.into() };
+    let text = shown.as_ref();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("Error: the answer could not be written to stdout: {error}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to stderr.
+pub fn complain(message: &str) {
+    // It may quote a scenario or the command line.
+    let message = visible::block(message);
+    let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
+}
 
 const HELP: &str = "\
 Usage: PROGRAM [flags] [prompt]
@@ -100,7 +163,7 @@ pub async fn serve_args<A: Agent>(
     }
 }
 
-async fn start<A: Agent>(agent: &mut A, args: Vec<String>) -> Result<Exit, Refused> {
+async fn start<A: Agent>(agent: &mut A, args: Vec<String>) -> Result<Exit, StartError> {
     let flags = Flags::parse(args.iter().cloned())?;
     let done = Exit { code: 0, message: None };
     let mut options = Options::from_args(args);
@@ -116,8 +179,21 @@ async fn start<A: Agent>(agent: &mut A, args: Vec<String>) -> Result<Exit, Refus
     if flags.has("--scenario") {
         return Err("error: unknown option '--scenario'".into());
     }
-    let (input, output) = formats(&flags)?;
+    let (_, output) = formats(&flags)?;
     resume(agent, &flags, &mut options, output)?;
+    serve_flags(agent, &flags, options).await
+}
+
+/// Serves an agent on stdin and stdout, in the formats that the flags name: a host's lines, or one prompt.
+///
+/// # Errors
+/// If the flags contradict each other, there is no prompt, or the answer cannot be written.
+pub async fn serve_flags<A: Agent>(
+    agent: &mut A,
+    flags: &Flags,
+    options: Options,
+) -> Result<Exit, StartError> {
+    let (input, output) = formats(flags)?;
     if input == Format::StreamJson {
         return Ok(serve_process(agent, stdin(), To::stdout(), options).await);
     }
@@ -131,7 +207,7 @@ fn resume<A: Agent>(
     flags: &Flags,
     options: &mut Options,
     output: Format,
-) -> Result<(), Refused> {
+) -> Result<(), StartError> {
     if flags.has("--continue") {
         return Err("No conversation found to continue".into());
     }
@@ -144,7 +220,8 @@ fn resume<A: Agent>(
             .into());
     };
     if !agent.resume(id) {
-        let mut refused = refused(format!("No conversation found with session ID: {id}"), id);
+        let mut refused =
+            StartError::resume(format!("No conversation found with session ID: {id}"), id);
         if output == Format::Text {
             refused.result = None;
         }

@@ -54,7 +54,9 @@ impl Options {
         options.with_environment()
     }
 
-    pub(crate) fn with_environment(mut self) -> Self {
+    /// The same, with what the environment says.
+    #[must_use]
+    pub fn with_environment(mut self) -> Self {
         let on = |name: &str| std::env::var(name).is_ok_and(|value| !matches!(&*value, "" | "0"));
         self.lenient |= on("DUOLOGUE_LENIENT");
         self.state_events |= on("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS");

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::core::Core;
+use crate::connection::Connection;
 use crate::fault::{Faulty, Wrote};
 
 /// How much is written at once.
@@ -31,13 +31,19 @@ impl To<Stdout> {
 
 impl<W: AsyncWrite + Unpin + Send + 'static> To<W> {
     /// Begins to write what is said, until it is told that nothing more will be.
-    pub(super) fn write(self, core: Arc<Core>, closed: oneshot::Receiver<()>) -> JoinHandle<Wrote> {
+    pub(super) fn write(
+        self,
+        connection: Arc<Connection>,
+        closed: oneshot::Receiver<()>,
+    ) -> JoinHandle<Wrote> {
         match self {
-            Self::Pipe(writer) => tokio::spawn(write(writer, core, closed)),
+            Self::Pipe(writer) => tokio::spawn(write(writer, connection, closed)),
             Self::Stdout => {
                 let runtime = Handle::current();
                 let stdout = BufWriter::with_capacity(CHUNK, Stdout);
-                tokio::task::spawn_blocking(move || runtime.block_on(write(stdout, core, closed)))
+                tokio::task::spawn_blocking(move || {
+                    runtime.block_on(write(stdout, connection, closed))
+                })
             }
         }
     }
@@ -68,16 +74,16 @@ impl AsyncWrite for Stdout {
 /// Writes what is said, until the end and no further.
 async fn write<W: AsyncWrite + Unpin>(
     writer: W,
-    core: Arc<Core>,
+    connection: Arc<Connection>,
     mut closed: oneshot::Receiver<()>,
 ) -> Wrote {
-    let mut writer = Faulty::new(writer, core.options.fault);
+    let mut writer = Faulty::new(writer, connection.options.fault);
     if writer.begin().await.is_err() {
-        core.nobody_reads();
+        connection.nobody_reads();
     }
     let mut is_closing = false;
     loop {
-        let lines = core.take_lines();
+        let lines = connection.take_lines();
         if lines.is_empty() && is_closing {
             writer.end().await;
             return Wrote::Line;
@@ -87,7 +93,7 @@ async fn write<W: AsyncWrite + Unpin>(
                 Ok(Wrote::Dead) => return Wrote::Dead,
                 Ok(Wrote::Line) => {}
                 // The host reads no more. The CLI goes on all the same.
-                Err(_) => core.nobody_reads(),
+                Err(_) => connection.nobody_reads(),
             }
         }
         if !lines.is_empty() {
@@ -95,7 +101,7 @@ async fn write<W: AsyncWrite + Unpin>(
             continue;
         }
         tokio::select! {
-            () = core.to_write.notified() => {}
+            () = connection.to_write.notified() => {}
             _ = &mut closed => is_closing = true,
         }
     }

@@ -9,11 +9,13 @@ use duologue::protocol::system::TaskStatus;
 use duologue::protocol::tool::{Answers, Question};
 use duologue::protocol::{RawObject, Text};
 use duologue::{Event, Session, SessionBuilder, mcp};
-use duologue_agent::{Agent, Dialect, Exit, Fault, Options, PlanVerdict, Task, ToolOutput, serve};
+use duologue_agent::{
+    Agent, Dialect, Exit, Fault, Options, PlanVerdict, SubagentTask, ToolResult, serve,
+};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::driving::acts;
+use super::acts::acts;
 
 async fn pair(
     builder: SessionBuilder,
@@ -45,7 +47,7 @@ fn runs_a_command() -> impl Agent + 'static {
             let said = match done.refusal() {
                 Some(why) => format!("refused: {why}"),
                 None => {
-                    turn.tool_result(&done.call, ToolOutput::new("ok")).await?;
+                    turn.tool_result(&done.call, ToolResult::new("ok")).await?;
                     format!("ran {}", done.input.get("command").unwrap())
                 }
             };
@@ -188,7 +190,7 @@ async fn a_tool_of_the_host_is_called() {
             let result =
                 turn.session().mcp_call("tools", "shout", &input, call.id.as_str()).await?;
             let text = result["content"][0]["text"].as_str().unwrap().to_owned();
-            turn.tool_result(&call, ToolOutput::new(text.as_str())).await?;
+            turn.tool_result(&call, ToolResult::new(text.as_str())).await?;
             turn.say(text).await
         })
     });
@@ -252,9 +254,10 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
                 return turn.say("it is done").await;
             }
             let call = turn.call_tool("Agent", RawObject::default()).await?;
-            let worker =
-                turn.subagent(&call, Task::new("Look", "Look around").in_background()).await;
-            turn.tool_result(&call, ToolOutput::new("launched")).await?;
+            let worker = turn
+                .subagent(&call, SubagentTask::new("Look", "Look around").in_background())
+                .await;
+            turn.tool_result(&call, ToolResult::new("launched")).await?;
             turn.say("launched").await?;
             tokio::spawn(async move {
                 worker.say("looking").await.unwrap();

@@ -10,7 +10,8 @@ use duologue_agent::{
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::driving::{acts, drive, outline};
+use super::acts::acts;
+use super::driving::{drive, outline};
 
 #[tokio::test]
 async fn a_turn_begins_with_init_and_ends_with_a_result() {
@@ -182,7 +183,7 @@ async fn prompts_wait_join_and_are_folded() {
             let text = turn.text();
             if text == "tool" {
                 let done = turn.use_tool("Bash", json!({ "command": "x" })).await?;
-                turn.tool_result(&done.call, duologue_agent::ToolOutput::new("x")).await?;
+                turn.tool_result(&done.call, duologue_agent::ToolResult::new("x")).await?;
                 let folded = turn.take_folded().len();
                 return turn.say(format!("folded {folded}")).await;
             }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use duologue_agent::embedded::{self, Setup};
+use duologue_embedded::Setup;
 
 use crate::args::Agent;
 use crate::install::{self, Script};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
     if let Some((folder, flags)) = install_folder(&args.flags)? {
         return install(Path::new(folder), flags);
     }
-    runtime::block_on(async { Ok(embedded::run(args.flags.iter().cloned()).await) })
+    runtime::block_on(async { Ok(duologue_embedded::run(args.flags.iter().cloned()).await) })
 }
 
 /// The value of `--install`, which stands first, and the flags that follow.

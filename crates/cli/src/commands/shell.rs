@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, CommandFactory as _};
-use duologue_agent::embedded;
+use duologue_agent::command_line;
 
 use crate::args::{Args, Completions, Man};
 use crate::output_file::{Access, OutputFile};
@@ -31,7 +31,7 @@ fn command() -> clap::Command {
         let agent = agent.disable_help_flag(true).disable_version_flag(true);
         let install =
             Arg::new("--install").long("install").value_name("DIR").help(help("--install"));
-        embedded::flags().fold(agent.arg(install), |agent, (flag, takes_value)| {
+        command_line::flags().fold(agent.arg(install), |agent, (flag, takes_value)| {
             let name = flag.trim_start_matches('-');
             let mut letters = name.chars();
             let arg = match (letters.next(), letters.next()) {

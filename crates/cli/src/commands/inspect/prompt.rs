@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use duologue_agent::embedded::text_prompt;
+use duologue_agent::command_line::text_prompt;
 use duologue_protocol::Line;
 use duologue_protocol::transcript::PromptQueued;
 use duologue_tape::Header;

@@ -1,0 +1,243 @@
+//! [`Shared`]: what all agents of a conversation share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use duologue_model::{Model, Prices};
+use duologue_protocol::lines::TranscriptMirror;
+use duologue_protocol::permission::{PermissionBehavior, PermissionUpdate};
+use duologue_protocol::{RawObject, Text};
+use serde_json::Value;
+
+use super::agent_kinds::AgentKinds;
+use super::background::Background;
+use super::conversation::Conversation;
+use super::mcp::Servers;
+use super::reasoning::Reasoning;
+use super::setup::Setup;
+use crate::permission::{Permissions, RuleSource, Verdict};
+use crate::session_store::Sessions;
+use crate::settings::{SettingSource, Settings, SettingsPlaces};
+use crate::tools::{StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
+use duologue_agent::Session;
+
+/// Tools that only a person can answer.
+const FOR_PEOPLE: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
+
+/// What all agents of a conversation share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) setup: Setup,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) prices: Prices,
+    pub(super) context: ToolContext,
+    pub(super) servers: Servers,
+    pub(super) conversation: Conversation,
+    pub(super) agent_kinds: Mutex<AgentKinds>,
+    pub(super) reasoning: Mutex<Reasoning>,
+    permissions: Mutex<Permissions>,
+    toolbox: Mutex<Toolbox>,
+    pub(super) background: Background,
+    /// Models of unknown price that were told of.
+    unpriced: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    /// Puts it all together. What cannot be used is told.
+    pub(super) fn new(
+        setup: Setup,
+        model: Arc<dyn Model>,
+        settings: &Settings,
+        conversation: Conversation,
+    ) -> Result<Self, String> {
+        let prices = Prices::from_env().map_err(|error| error.to_string())?;
+        let context = ToolContext::new(&setup.cwd);
+        let mut permissions = permissions(&setup, settings, &context);
+        if let Some(id) = setup.options.info.session_id.as_ref().filter(|_| setup.persists) {
+            let plan = setup.config.join("plans").join(format!("{id}.md"));
+            context.set_plan_file(Some(plan.clone()));
+            permissions.set_plan_file(Some(plan));
+        }
+        context.set_directories(permissions.directories());
+        context.set_environment(settings.environment.iter().cloned());
+        let mut toolbox = Toolbox::standard().with(ToolSearchTool);
+        if let Some(tools) = &setup.tools {
+            toolbox = toolbox.only(tools.iter().map(String::as_str));
+        }
+        let asks = setup.options.prompts || setup.permission_tool.is_some();
+        if !asks && !setup.options.lenient {
+            toolbox = FOR_PEOPLE.iter().fold(toolbox, |toolbox, name| toolbox.without(name));
+        }
+        let shared = Self {
+            model,
+            prices,
+            context,
+            servers: Servers::new(&setup.servers, &setup.cwd),
+            conversation,
+            agent_kinds: Mutex::new(AgentKinds::new(&setup)),
+            reasoning: Mutex::new(setup.reasoning.clone()),
+            permissions: Mutex::new(permissions),
+            toolbox: Mutex::new(toolbox),
+            background: Background::default(),
+            unpriced: Mutex::default(),
+            setup,
+        };
+        if let Some(schema) = shared.setup.json_schema.clone() {
+            shared.want_shape(schema)?;
+        }
+        Ok(shared)
+    }
+
+    /// Wants answers of this shape.
+    pub(super) fn want_shape(&self, schema: Value) -> Result<(), String> {
+        let tool = StructuredOutputTool::new(schema).map_err(|error| error.to_string())?;
+        let mut toolbox = lock(&self.toolbox);
+        *toolbox = std::mem::take(&mut *toolbox).with(tool);
+        Ok(())
+    }
+
+    /// Whether answers have a shape.
+    pub(super) fn wants_shape(&self) -> bool {
+        lock(&self.toolbox).get("StructuredOutput").is_some()
+    }
+
+    /// The tools of this crate.
+    pub(super) fn toolbox(&self) -> Toolbox {
+        lock(&self.toolbox).clone()
+    }
+
+    pub(super) fn permissions(&self) -> MutexGuard<'_, Permissions> {
+        lock(&self.permissions)
+    }
+
+    pub(super) fn agent_kinds(&self) -> MutexGuard<'_, AgentKinds> {
+        lock(&self.agent_kinds)
+    }
+
+    /// Whether a call may run.
+    pub(super) fn judge(
+        &self,
+        session: &Session,
+        tool: &str,
+        input: &RawObject,
+        context: &ToolContext,
+    ) -> Verdict {
+        let mut permissions = self.permissions();
+        // The session's mode counts: the host changes it there. One that cannot be entered is left.
+        let _ = permissions.set_mode(session.permission_mode());
+        match permissions.judge(tool, input, &context.cwd()) {
+            Verdict::Allow(_) if session.approves_tools() && !permissions.grants(tool) => {
+                Verdict::Ask(Box::default())
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Changes the permissions as the host wants it. What could not be kept is told.
+    pub(super) fn update(&self, updates: &[PermissionUpdate]) -> Vec<String> {
+        let mut permissions = self.permissions();
+        let faults = updates.iter().filter_map(|update| permissions.apply(update).err());
+        let faults = faults.map(|error| error.to_string()).collect();
+        self.context.set_directories(permissions.directories());
+        faults
+    }
+
+    /// The tools that the model is told of, as the Messages API takes them.
+    pub(super) fn definitions(&self, only: Option<&dyn Fn(&str) -> bool>) -> Vec<Value> {
+        let own = self.toolbox().definitions();
+        let all = own.into_iter().chain(self.servers.definitions());
+        let permissions = self.permissions();
+        all.filter(|tool| {
+            let name = tool["name"].as_str().unwrap_or_default();
+            // Who may give permission must not be asked by the model itself.
+            !permissions.takes_away(name)
+                && self.setup.permission_tool.as_deref() != Some(name)
+                && only.is_none_or(|only| only(name))
+        })
+        .collect()
+    }
+
+    /// Shows the host what was written to disk, if it wants that.
+    pub(super) async fn show_mirrored(&self, session: &Session) {
+        let entries = self.conversation.take_mirrored();
+        if entries.is_empty() {
+            return;
+        }
+        let sessions = Sessions::new(&self.setup.config, &self.setup.cwd);
+        let path = sessions.path(session.id().as_str()).unwrap_or_default();
+        let entries: Vec<RawObject> =
+            entries.iter().filter_map(|entry| RawObject::of(entry).ok()).collect();
+        let line =
+            TranscriptMirror::new().file_path(path.to_string_lossy().into_owned()).entries(entries);
+        session.say_line(Box::new(line)).await;
+    }
+
+    /// The tools that can be looked for: what they are called, and what they do.
+    pub(super) fn findable(&self) -> Vec<(String, String)> {
+        let text = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+        let all = self.definitions(Some(&|name| name != ToolSearchTool::NAME));
+        all.iter().map(|tool| (text(tool, "name"), text(tool, "description"))).collect()
+    }
+
+    /// The names of the tools, as `init` tells them.
+    pub(super) fn tool_names(&self) -> Vec<Text> {
+        let agent_kinds = self.agent_kinds().clone();
+        let only = agent_kinds.chosen().and_then(|kind| agent_kinds.tools(kind));
+        let names = self.definitions(None).into_iter().filter_map(|tool| {
+            let name = tool["name"].as_str()?;
+            if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {
+                return None;
+            }
+            // The host knows it by its older name.
+            Some(Text::from(if name == "Agent" { "Task" } else { name }))
+        });
+        names.collect()
+    }
+
+    /// What a message cost. True if the price is not known, and that was not told yet.
+    pub(super) fn cost(&self, model: &str, tokens: &duologue_model::Tokens) -> (f64, bool) {
+        if let Some(cost) = self.prices.cost(model, tokens) {
+            return (cost, false);
+        }
+        let is_free = *tokens == duologue_model::Tokens::default();
+        let mut unpriced = lock(&self.unpriced);
+        let is_new = !is_free && !unpriced.iter().any(|known| known == model);
+        if is_new {
+            unpriced.push(model.to_owned());
+        }
+        (0.0, is_new)
+    }
+}
+
+fn permissions(setup: &Setup, settings: &Settings, context: &ToolContext) -> Permissions {
+    let mut permissions = Permissions::new(&setup.cwd);
+    permissions.set_config_dir(&setup.config);
+    permissions
+        .set_setting_sources(setup.sources.iter().map(|source| source.rule_source()).collect());
+    if setup.options.may_bypass {
+        permissions.allow_bypass();
+    }
+    settings.apply_to(&mut permissions);
+    for (rules, behavior) in
+        [(&setup.allowed, PermissionBehavior::Allow), (&setup.disallowed, PermissionBehavior::Deny)]
+    {
+        for list in rules {
+            permissions.add_rules(list, behavior.clone(), RuleSource::CliArg);
+        }
+    }
+    for folder in &setup.directories {
+        permissions.add_directory(folder, RuleSource::CliArg);
+    }
+    permissions.add_readable(context.outputs_path());
+    permissions
+}
+
+/// The settings that count for an agent.
+pub(super) fn settings(setup: &Setup) -> Settings {
+    let places = SettingsPlaces::new(&setup.cwd, &setup.config);
+    let sources: &[SettingSource] = &setup.sources;
+    Settings::load(&places, sources, setup.settings.as_deref())
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
