@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::{Result, bail};
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::protocol::ToHost;
 use duologue::protocol::content::ContentBlock;
 use duologue::{Event, Session, SessionBuilder, blocking};

@@ -1,7 +1,7 @@
 //! Duologue.
 
 use anyhow::Result;
-use duologue::ask::{Decision, Hook, PermissionRequest};
+use duologue::handlers::{Decision, Hook, HookEvent, PermissionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Event, Session};
 use duologue_bench::hazard::DEADLINE;
@@ -19,7 +19,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
                 Decision::allow()
             })
             .answer_within(DEADLINE)
-            .hook(Hook::new("PreToolUse", |_| async { HookOutput::new() }));
+            .hook(Hook::new(HookEvent::PreToolUse, |_| async { HookOutput::new() }));
     }
     let session = builder.start().await?;
     let mut turn = session.prompt("Go").await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Events};
 use duologue_model::{Block, Reply, Scenario, When, Who};
 use duologue_testkit::peers::imitated_version;

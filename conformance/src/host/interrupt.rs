@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duologue::Session;
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue_model::{Reply, Scenario, When};
 use serde_json::json;
 use tokio::sync::Notify;

@@ -1,6 +1,6 @@
 //! MCP servers in the host.
 
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue::mcp;
 use duologue::protocol::RawObject;
 use duologue_model::{Reply, Scenario};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::protocol::RawObject;
 use duologue::protocol::permission::{PermissionMode, PermissionRule, PermissionUpdate};
 use duologue::{Event, Session};

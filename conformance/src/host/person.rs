@@ -1,6 +1,6 @@
 //! What a person is asked: questions and plans.
 
-use duologue::ask::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
+use duologue::handlers::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
 use duologue::protocol::permission::PermissionMode;
 use duologue::protocol::tool::Answers;
 use duologue_model::{Reply, Scenario};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duologue::Event;
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue_model::Reply;
 use tokio::sync::Notify;
 

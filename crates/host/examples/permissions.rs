@@ -3,7 +3,7 @@
 
 mod support;
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::protocol::tool::ToolInput;
 use duologue::{Error, Session};
 

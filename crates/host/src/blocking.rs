@@ -26,8 +26,8 @@ use duologue_protocol::control::{ControlRequest, HostRequest};
 use duologue_protocol::transcript::Event;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::ask::Decision;
 use crate::error::Error;
+use crate::handlers::Decision;
 use crate::outcome::TurnOutcome;
 use crate::process::ExitReport;
 use crate::prompt::IntoPrompt;

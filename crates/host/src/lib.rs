@@ -13,7 +13,7 @@
 //! - [`Session`]: a conversation of many turns. [`Session::builder`] has every option of the official
 //!   SDKs.
 //! - [`Turn`]: one prompt and what comes of it, as [`Event`]s and a [`TurnOutcome`].
-//! - [`ask`]: what the agent asks, and how it is answered: permissions, questions, plans, hooks.
+//! - [`handlers`]: answers to the requests of the agent: permissions, questions, plans, hooks.
 //! - [`mcp`]: tools in this program.
 //! - [`Control`]: everything that can be asked of the agent.
 //! - [`blocking`]: the same without `async`.
@@ -29,10 +29,10 @@
 //!   the death of this program, the whole group goes.
 //! - Every error about an agent that is gone has the end of its stderr.
 
-pub mod ask;
 pub mod blocking;
 mod error;
 pub mod find;
+pub mod handlers;
 pub mod mcp;
 mod outcome;
 mod process;

@@ -1,6 +1,6 @@
 //! The agent of `docs/write-an-agent.md`, driven by our host.
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Session};
 use duologue_agent::{Options, serve};
 use duologue_testkit::root;

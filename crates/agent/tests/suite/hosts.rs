@@ -1,7 +1,9 @@
 //! Our own host against our own agent, over a pipe in this process.
 
-use duologue::ask::{Decision, Hook, HookCall, PermissionRequest, PlanDecision, PlanRequest};
-use duologue::ask::{QuestionAnswer, QuestionRequest};
+use duologue::handlers::{
+    Decision, Hook, HookCall, HookEvent, PermissionRequest, PlanDecision, PlanRequest,
+};
+use duologue::handlers::{QuestionAnswer, QuestionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::protocol::message::{Origin, OriginKind};
 use duologue::protocol::permission::PermissionMode;
@@ -151,16 +153,16 @@ async fn a_plan_is_approved_or_sent_back() {
 
 #[tokio::test]
 async fn hooks_decide_and_send_the_agent_back() {
-    let deny = Hook::new("PreToolUse", |call: HookCall| async move {
+    let deny = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
         assert_eq!(call.tool_name(), Some("Bash"));
         HookOutput::deny_tool("not in this house")
     });
     let outcome = one(Session::builder().hook(deny.matcher("Bash")), runs_a_command()).await;
     assert_eq!(outcome.text(), "refused: PreToolUse:Bash hook error: not in this house");
-    let allow = Hook::new("PreToolUse", |_: HookCall| async { HookOutput::allow_tool() });
+    let allow = Hook::new(HookEvent::PreToolUse, |_: HookCall| async { HookOutput::allow_tool() });
     let outcome = one(Session::builder().hook(allow), runs_a_command()).await;
     assert_eq!(outcome.text(), "ran \"rm -rf build\"", "nobody else was asked");
-    let stop = Hook::new("Stop", |call: HookCall| async move {
+    let stop = Hook::new(HookEvent::Stop, |call: HookCall| async move {
         let input = call.input().map(duologue::protocol::RawJson::from_wire);
         let active = input.and_then(|input| input.get("stop_hook_active"));
         match active.is_some_and(|active| active.as_json() == "true") {
@@ -173,7 +175,8 @@ async fn hooks_decide_and_send_the_agent_back() {
         Box::pin(turn.say(said))
     });
     assert_eq!(one(Session::builder().hook(stop), agent).await.text(), "goodbye");
-    let block = Hook::new("UserPromptSubmit", |_: HookCall| async { HookOutput::block("no") });
+    let block =
+        Hook::new(HookEvent::UserPromptSubmit, |_: HookCall| async { HookOutput::block("no") });
     let agent = acts(|_| Box::pin(async { panic!("it must not be asked") }));
     let outcome = one(Session::builder().hook(block), agent).await;
     assert!(outcome.is_success());

@@ -5,7 +5,7 @@ mod progress;
 mod prompt;
 mod verdict;
 
-use duologue::ask::{Decision, QuestionAnswer};
+use duologue::handlers::{Decision, QuestionAnswer};
 use duologue::{Error, Event, Events, Message, Messages, Session, SessionBuilder, TurnOutcome};
 use duologue_protocol::ToHost;
 use duologue_protocol::lines::TurnResult;

@@ -1,7 +1,7 @@
 //! Seed 000, "Input Messages (stdin)": what is written to the agent, and the flow at its end.
 
 use duologue::Event;
-use duologue::ask::{Decision, PermissionRequest, QuestionAnswer, QuestionRequest};
+use duologue::handlers::{Decision, PermissionRequest, QuestionAnswer, QuestionRequest};
 use duologue::protocol::tool::Answers;
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! Seed 001, "Claude CLI Stream-JSON Protocol Format": its command line, and what goes to the agent.
 
-use duologue::ask::{Decision, Hook, HookCall, PermissionRequest, QuestionAnswer, QuestionRequest};
+use duologue::handlers::{
+    Decision, Hook, HookCall, HookEvent, PermissionRequest, QuestionAnswer, QuestionRequest,
+};
 use duologue::protocol::hook::HookOutput;
 use duologue::protocol::tool::Answers;
 use duologue::protocol::{RawJson, RawObject};
@@ -100,7 +102,7 @@ fn seed_001_initialize_request() {
 async fn seed_001_hooks_of_the_host() {
     let write = json!({ "tool": "Write", "input": { "file_path": "note.txt", "content": "Hi" } });
     let place = Place::new(json!([{ "say": [write] }, { "say": "A pity." }]));
-    let hook = Hook::new("PreToolUse", |call: HookCall| async move {
+    let hook = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
         assert_eq!(call.tool_name(), Some("Write"));
         HookOutput::deny_tool("no notes")
     });

@@ -1,6 +1,6 @@
 //! Seed 001, "Claude CLI Stream-JSON Protocol Format": what comes from the agent, errors, the example flow and the notes.
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Handshake, Session};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;

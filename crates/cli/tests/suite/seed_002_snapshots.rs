@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Handshake, Session};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;

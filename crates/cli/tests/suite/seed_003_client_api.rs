@@ -1,6 +1,8 @@
 //! Seed 003, the client-side API: `query`, `control_request`, `control_response` and `receive`, and what is decided.
 
-use duologue::ask::{Hook, HookCall, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
+use duologue::handlers::{
+    Hook, HookCall, HookEvent, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
+};
 use duologue::protocol::control::ControlResponse;
 use duologue::protocol::hook::HookOutput;
 use duologue::protocol::permission::PermissionMode;
@@ -275,9 +277,9 @@ fn seed_003_plan_and_question_answers_as_they_stand() {
 async fn seed_003_hook_callback_by_name() {
     let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "A pity." }]));
     let tape = Tape::default();
-    let other = Hook::new("PreToolUse", |_: HookCall| async { HookOutput::allow_tool() });
-    let hook = Hook::new("PreToolUse", |call: HookCall| async move {
-        assert_eq!((call.event(), call.tool_name()), ("PreToolUse", Some("Bash")));
+    let other = Hook::new(HookEvent::PreToolUse, |_: HookCall| async { HookOutput::allow_tool() });
+    let hook = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
+        assert_eq!((call.event(), call.tool_name()), (HookEvent::PreToolUse, Some("Bash")));
         HookOutput::deny_tool("not in this house")
     });
     let builder = place.host(OLD).hook(other.matcher("Write")).hook(hook.matcher("Bash"));

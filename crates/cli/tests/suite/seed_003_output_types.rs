@@ -1,6 +1,6 @@
 //! Seed 003, the client-side API: what is received, the typical flow, and the wire.
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::launch::Conversation;
 use duologue::{Error, Event};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Seed 004, "Protocol Overview" (unofficial): how the agent is invoked, nine steps of a turn, and three oddities.
 
 use duologue::Event;
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::launch::Conversation;
 use duologue::protocol::legacy::decode_result;
 use duologue::protocol::permission::PermissionMode;

@@ -1,6 +1,6 @@
 //! The embedded agent, driven line by line and by our own host.
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue_agent::protocol::permission::PermissionMode;
 use duologue_embedded::{Embedded, Setup};
 use duologue_model::{Block, OfflineModel, Reply, Retrying, Scenario, ScriptedModel, When};

@@ -12,12 +12,12 @@ use duologue_protocol::launch::{ArgvBudget, CliVersion, Launch, PermissionPrompt
 use duologue_protocol::{CallbackId, Direction, Line, RawJson, RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::ask::{
+use crate::error::Error;
+use crate::find;
+use crate::handlers::{
     Decision, DialogAnswer, ElicitationAnswer, Handlers, Hook, PermissionRequest, PlanDecision,
     PlanRequest, QuestionAnswer, QuestionRequest, boxed, callback_name,
 };
-use crate::error::Error;
-use crate::find;
 #[cfg(feature = "mcp")]
 use crate::mcp;
 use crate::mcp::McpServer;
@@ -33,7 +33,7 @@ use super::run::{self, Pipe};
 /// ```no_run
 /// # async fn example() -> Result<(), duologue::Error> {
 /// use duologue::Session;
-/// use duologue::ask::{Decision, PermissionRequest};
+/// use duologue::handlers::{Decision, PermissionRequest};
 /// use duologue::protocol::permission::PermissionMode;
 ///
 /// let session = Session::builder()
@@ -220,15 +220,26 @@ impl SessionBuilder {
         self
     }
 
-    /// How long permissions, questions, plans, forms and dialogs may take, from when the request was
-    /// read: for ever by default. Then the answer is no.
+    /// Limits the time for each answer, from when the request was read. There is no limit by default.
     ///
-    /// The clock decides when the answer is sent, so that a handler that blocks its thread cannot
-    /// allow anything after its deadline. As long as another thread of the runtime is free, the *no* is
-    /// sent on time. Requests that are [left open](Self::answer_by_hand) have the same deadline.
+    /// The limit holds for permissions, questions, plans, elicitations, dialogs, MCP messages, requests of
+    /// [`on_request`](Self::on_request), and requests that are [left open](Self::answer_by_hand). A late permission
+    /// is denied; any other late request gets an error. [Hooks](crate::handlers::Hook::timeout) have a timeout of
+    /// their own, and [`mcp_within`](Self::mcp_within) sets another limit for MCP.
+    ///
+    /// A late answer is never sent, even if the handler blocks its thread. As long as another thread of the
+    /// runtime is free, the denial is sent on time.
     #[must_use]
-    pub const fn answer_within(mut self, deadline: Duration) -> Self {
-        self.handlers.deadline = Some(deadline);
+    pub const fn answer_within(mut self, limit: Duration) -> Self {
+        self.handlers.answer_within = Some(limit);
+        self
+    }
+
+    /// Limits the time for each MCP message, such as a tool call, instead of
+    /// [`answer_within`](Self::answer_within). A late message gets an error, and the tool is cancelled.
+    #[must_use]
+    pub const fn mcp_within(mut self, limit: Duration) -> Self {
+        self.handlers.mcp_within = Some(limit);
         self
     }
 
@@ -430,7 +441,7 @@ impl SessionBuilder {
         let mut launch = self.config.launch.clone();
         for (number, hook) in self.handlers.hooks.iter().enumerate() {
             let matcher = hook.as_matcher(CallbackId::from(callback_name(number)));
-            launch = launch.hook(hook.event.clone(), matcher);
+            launch = launch.hook(hook.event.as_str(), matcher);
         }
         for server in self.handlers.mcp_servers() {
             launch = launch.sdk_mcp_server(Text::from(server.name()));

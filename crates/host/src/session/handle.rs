@@ -10,8 +10,8 @@ use duologue_protocol::launch::CliVersion;
 use duologue_protocol::{RawJson, RequestId, SessionId, Uuid};
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::ask::Decision;
 use crate::error::Error;
+use crate::handlers::Decision;
 use crate::process::{ExitReport, Ladder};
 use crate::prompt::{IntoPrompt, PromptError, validate};
 
@@ -156,8 +156,8 @@ impl Session {
         let not_open = || Error::NotOpen { id: id.as_str().to_owned() };
         let live = self.inner.live().await?;
         let ask = self.inner.left_open.wait_for(&live.link, &id).await.ok_or_else(not_open)?;
-        match decision.result(&ask) {
-            Some(result) => self.answer(&live, id, Answer::of(&result)).await,
+        match decision.answer(&ask) {
+            Some(answer) => self.answer(&live, id, answer).await,
             None => Ok(()),
         }
     }

@@ -13,8 +13,8 @@ use duologue_protocol::{RawObject, Uuid};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-use crate::ask::{Handlers, LeftOpen};
 use crate::error::Error;
+use crate::handlers::{Handlers, LeftOpen};
 use crate::process::Control as ProcessControl;
 
 use super::config::Config;

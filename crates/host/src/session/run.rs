@@ -11,9 +11,9 @@ use duologue_protocol::{RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::ask::{BoxFuture, Server, boxed};
 use crate::error::{Error, Gone};
 use crate::find;
+use crate::handlers::{BoxFuture, Server, boxed};
 use crate::mcp::{McpConnection, Outbox};
 use crate::process::{Process, Spawn, Started};
 

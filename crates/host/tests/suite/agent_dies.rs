@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use duologue::ask::{Decision, Hook};
+use duologue::handlers::{Decision, Hook, HookEvent};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Error, Session, SessionBuilder, mcp};
 use duologue_testkit::fake::{Answer, Script, Step};
@@ -39,7 +39,7 @@ const ASKS: [&str; 3] = ["permission", "hook", "mcp"];
 fn with_handlers(builder: SessionBuilder) -> SessionBuilder {
     builder
         .on_permission(|_| async { Decision::allow() })
-        .hook(Hook::new("Stop", |_| async { HookOutput::new() }))
+        .hook(Hook::new(HookEvent::Stop, |_| async { HookOutput::new() }))
         .tool(mcp::tool("ping", "Answers", async |(): ()| "pong"))
 }
 
@@ -128,7 +128,7 @@ async fn killed_while_a_handler_runs() {
                 let (started, guard) = permission();
                 hang::<Decision>(started, guard)
             })
-            .hook(Hook::new("Stop", move |_| {
+            .hook(Hook::new(HookEvent::Stop, move |_| {
                 let (started, guard) = hook();
                 hang::<HookOutput>(started, guard)
             }))

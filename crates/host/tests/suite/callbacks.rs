@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use duologue::ask::{Decision, ElicitationAnswer, Hook, HookCall, PermissionRequest};
+use duologue::handlers::{
+    Decision, ElicitationAnswer, Hook, HookCall, HookEvent, PermissionRequest,
+};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Error, Handshake, Session, SessionBuilder, mcp};
 use duologue_testkit::fake::{Answer, Script, Step};
@@ -67,7 +69,7 @@ async fn stdin_stays_open_until_nothing_is_pending() {
     let session = play
         .builder()
         .on_permission(|_| async { Decision::allow() })
-        .hook(Hook::new("Stop", |_| async { HookOutput::new() }))
+        .hook(Hook::new(HookEvent::Stop, |_| async { HookOutput::new() }))
         .tool(ping())
         .start()
         .await
@@ -93,7 +95,7 @@ async fn each_callback_works_alone_and_after_a_result() {
         ("permission", |builder| builder.on_permission(|_| async { Decision::allow() }), may_i),
         (
             "hook",
-            |builder| builder.hook(Hook::new("Stop", |_| async { HookOutput::new() })),
+            |builder| builder.hook(Hook::new(HookEvent::Stop, |_| async { HookOutput::new() })),
             call_hook,
         ),
         ("tool", |builder| builder.tool(ping()), call_tool),
@@ -284,7 +286,7 @@ async fn an_agent_without_handshake_can_be_used() {
     play.close(session).await;
     // A hook needs it: without, it would never be called.
     let play = Play::of(Script::new().never_answers("initialize"));
-    let hook = Hook::new("Stop", |_: HookCall| async { HookOutput::new() });
+    let hook = Hook::new(HookEvent::Stop, |_: HookCall| async { HookOutput::new() });
     let builder = play.builder().handshake_within(Duration::from_millis(100)).hook(hook);
     assert!(builder.start().await.is_err());
     play.over().await;

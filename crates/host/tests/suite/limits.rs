@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Error, Event, InboxError, Session};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue::{Error, InboxError, Overflow};
 use duologue_testkit::fake::{Kind, Script, Step};
 use duologue_testkit::leak::{eventually, is_alive};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue::{Event, Outcome, Respawn, Watchdog};
 use duologue_testkit::fake::{Answer, Kind, Script, Step};
 use duologue_testkit::leak::is_alive;

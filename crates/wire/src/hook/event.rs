@@ -88,6 +88,47 @@ impl HookInput {
     pub fn event(&self) -> HookEvent {
         HookEvent::from(self.tag())
     }
+
+    /// The name of the tool, for events about one tool call.
+    pub fn tool_name(&self) -> Option<&str> {
+        // No wildcard: whoever adds an event decides here.
+        match self {
+            Self::PreToolUse(input) => input.tool_name.as_str(),
+            Self::PostToolUse(input) => input.tool_name.as_str(),
+            Self::PostToolUseFailure(input) => input.tool_name.as_str(),
+            Self::PermissionRequest(input) => input.tool_name.as_str(),
+            Self::PermissionDenied(input) => input.tool_name.as_str(),
+            Self::PostToolBatch(_)
+            | Self::Notification(_)
+            | Self::UserPromptSubmit(_)
+            | Self::UserPromptExpansion(_)
+            | Self::SessionStart(_)
+            | Self::SessionEnd(_)
+            | Self::Stop(_)
+            | Self::StopFailure(_)
+            | Self::SubagentStart(_)
+            | Self::SubagentStop(_)
+            | Self::PreCompact(_)
+            | Self::PostCompact(_)
+            | Self::PreModelSwitch(_)
+            | Self::PostModelSwitch(_)
+            | Self::Setup(_)
+            | Self::TeammateIdle(_)
+            | Self::TaskCreated(_)
+            | Self::TaskCompleted(_)
+            | Self::Elicitation(_)
+            | Self::ElicitationResult(_)
+            | Self::ConfigChange(_)
+            | Self::WorktreeCreate(_)
+            | Self::WorktreeRemove(_)
+            | Self::InstructionsLoaded(_)
+            | Self::CwdChanged(_)
+            | Self::FileChanged(_)
+            | Self::DirectoryAdded(_)
+            | Self::MessageDisplay(_)
+            | Self::Unknown(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the agent asks, on its way to the person and back.
 
 use duologue::SessionBuilder;
-use duologue::ask::{
+use duologue::handlers::{
     Decision, PermissionRequest, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
 };
 use duologue_protocol::RequestId;

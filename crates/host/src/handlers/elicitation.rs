@@ -1,30 +1,31 @@
-//! What MCP servers and dialogs ask the person.
+//! Elicitations of MCP servers, and dialogs.
 
 use duologue_protocol::RawJson;
 use duologue_protocol::control::{ElicitationReply, UserDialogReply};
+use duologue_protocol::host_link::Answer;
 
-/// The answer to a question of an MCP server (`Elicitation`).
+/// The answer to an elicitation of an MCP server.
 #[derive(Clone, Debug)]
 pub struct ElicitationAnswer(ElicitationReply);
 
 impl ElicitationAnswer {
-    /// The person has filled in the form.
+    /// The user has filled in the form.
     pub fn accept(content: impl Into<RawJson>) -> Self {
         Self(ElicitationReply::new().action("accept").content(content))
     }
 
-    /// The person does not want to.
+    /// The user declines.
     pub fn decline() -> Self {
         Self(ElicitationReply::new().action("decline"))
     }
 
-    /// The person has closed the form.
+    /// The user has closed the form.
     pub fn cancel() -> Self {
         Self(ElicitationReply::new().action("cancel"))
     }
 
-    pub(crate) fn reply(&self) -> &ElicitationReply {
-        &self.0
+    pub(super) fn answer(&self) -> Answer {
+        Answer::of(&self.0)
     }
 }
 
@@ -33,17 +34,17 @@ impl ElicitationAnswer {
 pub struct DialogAnswer(UserDialogReply);
 
 impl DialogAnswer {
-    /// The person has answered.
+    /// The user has answered.
     pub fn completed(result: impl Into<RawJson>) -> Self {
         Self(UserDialogReply::new().behavior("completed").result(result))
     }
 
-    /// The person has closed the dialog.
+    /// The user has closed the dialog.
     pub fn cancelled() -> Self {
         Self(UserDialogReply::new().behavior("cancelled"))
     }
 
-    pub(crate) fn reply(&self) -> &UserDialogReply {
-        &self.0
+    pub(super) fn answer(&self) -> Answer {
+        Answer::of(&self.0)
     }
 }

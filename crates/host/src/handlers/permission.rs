@@ -1,13 +1,14 @@
-//! May this tool be called?
+//! Permission to call a tool.
 
 use std::fmt;
 
 use duologue_protocol::control::CanUseTool;
-use duologue_protocol::permission::{PermissionMode, PermissionResult, PermissionUpdate};
+use duologue_protocol::host_link::Answer;
+use duologue_protocol::permission::{PermissionMode, PermissionUpdate};
 use duologue_protocol::tool::ToolInput;
 use duologue_protocol::{RawObject, RequestId, Text};
 
-/// The agent asks whether it may call a tool.
+/// A request for permission to call a tool.
 #[derive(Clone, Debug)]
 pub struct PermissionRequest {
     id: RequestId,
@@ -19,7 +20,7 @@ impl PermissionRequest {
         Self { id, ask }
     }
 
-    /// Names the request, for [`Session::respond`](crate::Session::respond).
+    /// The id of the request, for [`Session::respond`](crate::Session::respond).
     pub fn id(&self) -> &RequestId {
         &self.id
     }
@@ -29,8 +30,8 @@ impl PermissionRequest {
         self.ask.tool_name.as_str().unwrap_or_default()
     }
 
-    /// The call, as the built-in tool of that name takes it. What is no built-in tool, or does not
-    /// look like one, is `ToolInput::Other`.
+    /// The call with typed input. If it is not a built-in tool, or its input has another shape, it is
+    /// `ToolInput::Other`.
     pub fn tool(&self) -> ToolInput {
         self.ask.typed_input().unwrap_or_else(|_| ToolInput::Other {
             name: Text::from(self.tool_name()),
@@ -43,17 +44,17 @@ impl PermissionRequest {
         self.ask.input.value().cloned().unwrap_or_default()
     }
 
-    /// What could be allowed for good.
+    /// The permission rules that the agent suggests to add.
     pub fn suggestions(&self) -> &[PermissionUpdate] {
         self.ask.permission_suggestions.items()
     }
 
-    /// Why it is asked.
+    /// Why the agent asks.
     pub fn reason(&self) -> Option<&str> {
         self.ask.decision_reason.as_str()
     }
 
-    /// Everything that was asked.
+    /// The whole request.
     pub fn raw(&self) -> &CanUseTool {
         &self.ask
     }
@@ -62,14 +63,14 @@ impl PermissionRequest {
 /// The answer to a [`PermissionRequest`].
 ///
 /// ```
-/// use duologue::ask::{Decision, PermissionRequest};
+/// use duologue::handlers::{Decision, PermissionRequest};
 /// use duologue::protocol::tool::ToolInput;
 ///
-/// async fn look_but_do_not_touch(ask: PermissionRequest) -> Decision {
+/// async fn read_only(ask: PermissionRequest) -> Decision {
 ///     match ask.tool() {
 ///         ToolInput::Read(_) | ToolInput::Grep(_) => Decision::allow(),
 ///         ToolInput::Bash(bash) if bash.command.as_str() == Some("git status") => Decision::allow(),
-///         _ => Decision::deny("look, but do not touch"),
+///         _ => Decision::deny("only reading is allowed"),
 ///     }
 /// }
 /// ```
@@ -91,49 +92,49 @@ enum Updates {
 }
 
 impl Decision {
-    /// Yes, as it was asked.
+    /// Allows the call.
     pub const fn allow() -> Self {
         Self(Kind::Allow { input: None, updates: Updates::None })
     }
 
-    /// Yes, with another input.
+    /// Allows the call with another input.
     pub const fn allow_with(input: RawObject) -> Self {
         Self(Kind::Allow { input: Some(input), updates: Updates::None })
     }
 
-    /// Yes, now and always: all suggestions of the request are taken.
+    /// Allows the call and applies all suggestions of the request, so that the agent does not ask again.
     pub const fn allow_always() -> Self {
         Self(Kind::Allow { input: None, updates: Updates::Suggested })
     }
 
-    /// Yes, and change the permissions.
+    /// Allows the call and changes permissions.
     pub fn allow_and_update(updates: impl Into<Vec<PermissionUpdate>>) -> Self {
         Self(Kind::Allow { input: None, updates: Updates::These(updates.into()) })
     }
 
-    /// Yes, and go on in this mode.
+    /// Allows the call and sets the permission mode.
     pub fn allow_and_set_mode(mode: PermissionMode) -> Self {
         Self::allow_and_update([PermissionUpdate::set_mode(mode)])
     }
 
-    /// No; the model reads the message and goes on.
+    /// Denies the call. The model reads the message and continues.
     pub fn deny(message: impl Into<Text>) -> Self {
         Self(Kind::Deny { message: message.into(), interrupt: false })
     }
 
-    /// No, and the turn ends.
+    /// Denies the call and ends the turn.
     pub fn deny_and_interrupt(message: impl Into<Text>) -> Self {
         Self(Kind::Deny { message: message.into(), interrupt: true })
     }
 
-    /// Not now: the request stays open until [`Session::respond`](crate::Session::respond).
+    /// Leaves the request open until [`Session::respond`](crate::Session::respond).
     pub const fn later() -> Self {
         Self(Kind::Later)
     }
 
-    /// The answer as it stands on the wire; `None` for later.
-    pub(crate) fn result(self, ask: &CanUseTool) -> Option<PermissionResult> {
-        Some(match self.0 {
+    /// The answer to send; `None` if the request stays open.
+    pub(crate) fn answer(self, ask: &CanUseTool) -> Option<Answer> {
+        Some(Answer::of(&match self.0 {
             Kind::Allow { input: Some(input), .. } => ask.allow_with(input),
             Kind::Allow { updates: Updates::None, .. } => ask.allow(),
             Kind::Allow { updates: Updates::Suggested, .. } => ask.allow_always(),
@@ -141,7 +142,7 @@ impl Decision {
             Kind::Deny { message, interrupt: true } => ask.deny_and_interrupt(message),
             Kind::Deny { message, interrupt: false } => ask.deny(message),
             Kind::Later => return None,
-        })
+        }))
     }
 }
 

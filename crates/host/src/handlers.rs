@@ -1,4 +1,27 @@
-//! Who answers what.
+//! The requests of the agent, and the handlers that answer them.
+//!
+//! Each kind of request has a request type and an answer type. Handlers are given to the
+//! [`SessionBuilder`](crate::SessionBuilder). A request without a handler is denied.
+//!
+//! | request | handler | answer |
+//! |---|---|---|
+//! | [`PermissionRequest`] | [`on_permission`](crate::SessionBuilder::on_permission) | [`Decision`] |
+//! | [`QuestionRequest`] | [`on_question`](crate::SessionBuilder::on_question) | [`QuestionAnswer`] |
+//! | [`PlanRequest`] | [`on_plan`](crate::SessionBuilder::on_plan) | [`PlanDecision`] |
+//! | [`HookCall`] | [`hook`](crate::SessionBuilder::hook) | [`HookOutput`](duologue_protocol::hook::HookOutput) |
+//! | [`Elicitation`] | [`on_elicitation`](crate::SessionBuilder::on_elicitation) | [`ElicitationAnswer`] |
+//! | [`RequestUserDialog`] | [`on_dialog`](crate::SessionBuilder::on_dialog) | [`DialogAnswer`] |
+//! | MCP messages | [`mcp`](crate::SessionBuilder::mcp) | see [`mcp`](crate::mcp) |
+//! | any other | [`on_request`](crate::SessionBuilder::on_request) | a payload or an error |
+//!
+//! [`answer_within`](crate::SessionBuilder::answer_within) limits the time for all of them, except hooks, which
+//! have a timeout of their own.
+
+mod elicitation;
+mod hook;
+mod permission;
+mod question;
+mod serve;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,10 +36,13 @@ use duologue_protocol::{RawJson, RawObject};
 use crate::mcp;
 use crate::mcp::McpServer;
 
-use super::elicit::{DialogAnswer, ElicitationAnswer};
-use super::hook::Hook;
-use super::permission::{Decision, PermissionRequest};
-use super::person::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
+pub use duologue_protocol::hook::HookEvent;
+pub use elicitation::{DialogAnswer, ElicitationAnswer};
+pub use hook::{Hook, HookCall};
+pub use permission::{Decision, PermissionRequest};
+pub use question::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
+
+pub(crate) use serve::{LeftOpen, Server, callback_name};
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 pub(crate) type Handler<Q, A> = Arc<dyn Fn(Q) -> BoxFuture<A> + Send + Sync>;
@@ -25,7 +51,7 @@ pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> BoxF
     Box::pin(future)
 }
 
-/// Who answers what. Nobody by default, which means no.
+/// The handlers of a session. Requests without a handler are denied.
 #[derive(Default)]
 pub(crate) struct Handlers {
     pub(crate) permission: Option<Handler<PermissionRequest, Decision>>,
@@ -40,10 +66,12 @@ pub(crate) struct Handlers {
     pub(crate) dialog: Option<Handler<RequestUserDialog, DialogAnswer>>,
     pub(crate) dialog_kinds: Vec<String>,
     pub(crate) other: HashMap<String, Handler<RawObject, Result<RawJson, String>>>,
-    /// What nobody answers here stays open, for the program to answer.
+    /// Requests without a handler stay open, for the program to answer.
     pub(crate) by_hand: bool,
-    /// How long a person may take.
-    pub(crate) deadline: Option<Duration>,
+    /// The time limit for each answer.
+    pub(crate) answer_within: Option<Duration>,
+    /// The time limit for MCP messages, if it differs.
+    pub(crate) mcp_within: Option<Duration>,
 }
 
 /// The name of the MCP server that holds tools that were added one by one.
@@ -69,7 +97,7 @@ impl Handlers {
         servers
     }
 
-    /// Whether the host wants to be asked for permission.
+    /// Whether the agent should ask this host for permissions.
     pub(crate) fn wants_permissions(&self) -> bool {
         self.by_hand || self.permission.is_some() || self.question.is_some() || self.plan.is_some()
     }

@@ -1,4 +1,8 @@
-//! [`Server`]: answers what the agent asks, each request in a task or a thread of its own.
+//! [`Server`]: answers the requests of the agent, each in a task or a thread of its own.
+//!
+//! An answer has four forms on its way: what the handler returns (such as [`Decision`](super::Decision)), the
+//! wire type (such as `PermissionResult`), the [`Answer`] that [`HostLink`](duologue_protocol::HostLink) keeps
+//! until its deadline, and the line.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +10,7 @@ use std::time::Duration;
 
 use duologue_link::{Ask, Asks, Link, Received};
 use duologue_protocol::control::{AgentRequest, CanUseTool, HookCallback, McpMessage};
-use duologue_protocol::hook::HookOutput;
+use duologue_protocol::hook::{HookEvent, HookOutput};
 use duologue_protocol::host_link::Answer;
 use duologue_protocol::{RawObject, RequestId};
 use tokio::runtime::Handle;
@@ -16,23 +20,24 @@ use tokio::time::Instant;
 
 use crate::mcp::{self, McpConnection};
 
-use super::handlers::{BoxFuture, Handler, Handlers, boxed};
 use super::hook::{Hook, HookCall};
 use super::permission::PermissionRequest;
-use super::person::{PlanRequest, QuestionRequest};
+use super::question::{PlanRequest, QuestionRequest};
+use super::{BoxFuture, ElicitationAnswer, Handler, Handlers, boxed};
 
-/// How much sooner than its matcher says a hook must answer, at most.
-const SOONER: Duration = Duration::from_secs(1);
+/// A hook must answer this much before its timeout, or a tenth of the timeout if that is less. Some versions
+/// of the CLI run the tool when a hook times out on their side.
+const HOOK_MARGIN: Duration = Duration::from_secs(1);
 
-const NO_HANDLER: &str = "no handler decides about permissions here, so the answer is no";
-const PANICKED: &str = "the handler that decides failed, so the answer is no";
-const TOO_LATE: &str = "there was no decision in time, so the answer is no";
+const NO_HANDLER: &str = "denied: this host has no handler for permissions";
+const PANICKED: &str = "denied: the handler of this host failed";
+const TOO_LATE: &str = "denied: this host did not answer in time";
 
-/// The requests for permission that wait for the program, by id.
+/// The permission requests that the program answers itself, by id.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOpen {
     open: Mutex<HashMap<RequestId, Box<CanUseTool>>>,
-    /// Something became of a request.
+    /// Notified when a request is added or ends.
     changed: Notify,
 }
 
@@ -41,13 +46,13 @@ impl LeftOpen {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request out, to answer it. A request may be seen before it is left open: then this
-    /// waits for that, as long as the agent does.
+    /// Removes a request, to answer it. The program may read of a request before it is added here, so this waits
+    /// until it is added or no longer open.
     pub(crate) async fn wait_for(&self, link: &Link, id: &RequestId) -> Option<Box<CanUseTool>> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            // What was withdrawn may still stand here for a moment.
+            // A withdrawn request may still be in the map for a moment.
             if !link.is_open(id.clone()).await {
                 return None;
             }
@@ -58,74 +63,73 @@ impl LeftOpen {
         }
     }
 
-    /// Takes a request out, to answer it.
+    /// Removes a request, to answer it.
     pub(crate) fn take(&self, id: &RequestId) -> Option<Box<CanUseTool>> {
         self.lock().remove(id)
     }
 
-    /// Leaves a request open. The link bounds how many there can be.
-    fn leave(&self, id: RequestId, ask: Box<CanUseTool>) {
+    /// Adds a request. The link bounds how many can be open.
+    fn add(&self, id: RequestId, ask: Box<CanUseTool>) {
         self.lock().insert(id, ask);
         self.changed.notify_waiters();
     }
 }
 
-/// What becomes of a request.
-enum Reply {
+/// How the work for a request ends.
+enum Done {
     Answer(Answer),
-    /// The program answers.
-    Later(Box<CanUseTool>),
-    /// The work was stopped.
+    /// The program answers the request itself.
+    LeftOpen(Box<CanUseTool>),
     Stopped,
 }
 
-/// What is answered if the work fails, or takes too long.
-type Failed = fn(&str) -> Answer;
+/// Makes the answer to a request whose handler fails or takes too long. The argument is the reason.
+type Denial = fn(&str) -> Answer;
 
 /// The work for a request.
 struct Job {
-    work: BoxFuture<Reply>,
-    /// How long it may take, from when the request was read.
+    work: BoxFuture<Done>,
+    /// The time limit, from when the request was read.
     within: Option<Duration>,
-    failed: Failed,
+    denial: Denial,
 }
 
-/// What is done about a request.
+/// What to do with a request.
 enum Plan {
-    /// It is answered at once.
+    /// Answer it at once.
     Answer(Answer),
-    /// A handler works on it.
+    /// Run a handler.
     Work(Job),
-    /// It stays open for the program, which may take this long.
-    Leave(Option<Duration>, Failed),
-    /// It must not be answered.
+    /// Leave it open for the program, with this time limit.
+    LeaveOpen(Option<Duration>, Denial),
+    /// Never answer it.
     Ignore,
 }
 
-/// Answers what the agent asks.
+/// Answers the requests of the agent.
 pub(crate) struct Server {
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) left_open: Arc<LeftOpen>,
     pub(crate) link: Link,
-    /// The MCP servers, as this run of the agent knows them.
+    /// The MCP servers of this run of the agent.
     pub(crate) mcp: HashMap<String, Arc<dyn McpConnection>>,
-    /// Each handler has a thread of its own, as it may block.
+    /// Handlers may block, so each call runs on a thread of its own.
     pub(crate) threads: bool,
 }
 
-/// The requests that are being worked on.
+/// The requests whose handlers are running.
 #[derive(Default)]
 struct Working {
-    tasks: JoinSet<Reply>,
+    tasks: JoinSet<Done>,
     by_request: HashMap<RequestId, (Received, Stop)>,
-    by_task: HashMap<Id, (RequestId, Received, Failed)>,
+    by_task: HashMap<Id, (RequestId, Received, Denial)>,
 }
 
 /// Stops the work for a request when it is dropped.
 enum Stop {
     Task(AbortHandle),
-    /// The work has a thread: it is told to stop, and stops where it next waits.
-    Thread(#[expect(dead_code, reason = "dropping it is the message")] oneshot::Sender<()>),
+    /// The work runs on a thread. It stops at its next await.
+    Thread(#[expect(dead_code, reason = "dropping it sends the signal")] oneshot::Sender<()>),
 }
 
 impl Drop for Stop {
@@ -137,7 +141,7 @@ impl Drop for Stop {
 }
 
 impl Server {
-    /// Serves until the conversation has ended. Work that is not done then is dropped.
+    /// Runs until the conversation ends. Unfinished work is then dropped.
     pub(crate) async fn run(self, mut asks: Asks) {
         let mut working = Working::default();
         loop {
@@ -154,49 +158,49 @@ impl Server {
                     None => break,
                 },
                 Some(done) = working.tasks.join_next_with_id() => {
-                    let (task, reply) = match done {
-                        Ok((task, reply)) => (task, Some(reply)),
+                    let (task, done) = match done {
+                        Ok((task, done)) => (task, Some(done)),
                         Err(error) => (error.id(), None),
                     };
-                    let Some((id, received, failed)) = working.by_task.remove(&task) else { continue };
-                    // Withdrawn meanwhile, and perhaps asked again: nothing is said.
+                    let Some((id, received, denial)) = working.by_task.remove(&task) else { continue };
+                    // The agent has withdrawn the request, and may have reused its id.
                     if !working.finished(&id, received) {
                         continue;
                     }
-                    match reply {
-                        Some(Reply::Answer(answer)) => self.answer(id, received, answer).await,
-                        Some(Reply::Later(ask)) => self.left_open.leave(id, ask),
-                        Some(Reply::Stopped) => {}
-                        None => self.answer(id, received, failed(PANICKED)).await,
+                    match done {
+                        Some(Done::Answer(answer)) => self.answer(id, received, answer).await,
+                        Some(Done::LeftOpen(ask)) => self.left_open.add(id, ask),
+                        Some(Done::Stopped) => {}
+                        None => self.answer(id, received, denial(PANICKED)).await,
                     }
                 }
             }
         }
-        // Nobody can be answered any more.
+        // No request can be answered any more.
         self.left_open.lock().clear();
         self.left_open.changed.notify_waiters();
     }
 
     async fn answer(&self, id: RequestId, received: Received, answer: Answer) {
-        // If the conversation has ended, there is nobody to tell.
+        // An error means that the conversation has ended.
         let _ = self.link.answer_received(id, received, answer).await;
         self.left_open.changed.notify_waiters();
     }
 
-    /// Sets when the answer is no. False if that is so already.
+    /// Sets when the request is denied. Returns false if that time has passed.
     async fn set_deadline(
         &self,
         id: &RequestId,
         received: Received,
         within: Option<Duration>,
-        failed: Failed,
+        denial: Denial,
     ) -> bool {
         let Some(deadline) = within.and_then(|within| received.at().checked_add(within)) else {
             return true;
         };
         let late = Instant::now() >= deadline;
-        // The link keeps the time: it is never held up by a handler, and sees every way to answer.
-        let _ = self.link.answer_by(id.clone(), received, deadline, failed(TOO_LATE)).await;
+        // The link keeps the time: handlers cannot delay it, and every answer passes through it.
+        let _ = self.link.answer_by(id.clone(), received, deadline, denial(TOO_LATE)).await;
         !late
     }
 
@@ -212,11 +216,11 @@ impl Server {
             Plan::Ignore => {
                 let _ = self.link.leave_unanswered(id).await;
             }
-            Plan::Leave(within, failed) => {
-                self.set_deadline(&id, received, within, failed).await;
+            Plan::LeaveOpen(within, denial) => {
+                self.set_deadline(&id, received, within, denial).await;
             }
             Plan::Work(job) => {
-                if self.set_deadline(&id, received, job.within, job.failed).await {
+                if self.set_deadline(&id, received, job.within, job.denial).await {
                     working.start(id, received, job, self.threads);
                 }
             }
@@ -225,30 +229,30 @@ impl Server {
 
     fn plan(&self, id: &RequestId, request: AgentRequest) -> Plan {
         let handlers = &self.handlers;
-        let within = handlers.deadline;
-        let failed: Failed = |why| Answer::Error(why.into());
+        let within = handlers.answer_within;
+        let denial: Denial = |reason| Answer::Error(reason.into());
         match request {
             AgentRequest::CanUseTool(ask) => self.permission(id, ask),
             AgentRequest::HookCallback(hook) => self.hook(hook),
             AgentRequest::McpMessage(message) => self.mcp(*message),
             AgentRequest::Elicitation(ask) => match &handlers.elicitation {
                 Some(handler) => {
-                    let work = answered(handler, *ask, |answer| Answer::of(answer.reply()));
-                    Plan::Work(Job { work, within, failed })
+                    let work = run_handler(handler, *ask, |answer| answer.answer());
+                    Plan::Work(Job { work, within, denial })
                 }
-                None if handlers.by_hand => Plan::Leave(within, failed),
-                None => Plan::Answer(Answer::of(super::ElicitationAnswer::decline().reply())),
+                None if handlers.by_hand => Plan::LeaveOpen(within, denial),
+                None => Plan::Answer(ElicitationAnswer::decline().answer()),
             },
             AgentRequest::RequestUserDialog(ask) => {
                 let kind = ask.dialog_kind.as_str().unwrap_or_default();
                 let declared = handlers.dialog_kinds.iter().any(|known| known == kind);
                 match &handlers.dialog {
                     Some(handler) if declared => {
-                        let work = answered(handler, *ask, |answer| Answer::of(answer.reply()));
-                        Plan::Work(Job { work, within, failed })
+                        let work = run_handler(handler, *ask, |answer| answer.answer());
+                        Plan::Work(Job { work, within, denial })
                     }
-                    _ if declared && handlers.by_hand => Plan::Leave(within, failed),
-                    // Another host may know it: to answer would be to dismiss it.
+                    _ if declared && handlers.by_hand => Plan::LeaveOpen(within, denial),
+                    // Another host may show the dialog. An answer would dismiss it there.
                     _ => Plan::Ignore,
                 }
             }
@@ -258,7 +262,7 @@ impl Server {
             | AgentRequest::RemoteToolsReannounce(_) => Plan::Ignore,
             AgentRequest::SdkControlInterrupt(_) => Plan::Answer(Answer::Ack),
             other => match self.other(&other) {
-                None if handlers.by_hand && other.is_known() => Plan::Leave(None, failed),
+                None if handlers.by_hand && other.is_known() => Plan::LeaveOpen(within, denial),
                 None => Plan::Answer(Answer::Unsupported(other.tag().into())),
                 Some(job) => Plan::Work(job),
             },
@@ -267,78 +271,76 @@ impl Server {
 
     fn permission(&self, id: &RequestId, ask: Box<CanUseTool>) -> Plan {
         let handlers = &self.handlers;
-        let within = handlers.deadline;
-        let failed: Failed = |why| Answer::of(&CanUseTool::new().deny(why));
+        let within = handlers.answer_within;
+        let denial: Denial = |reason| Answer::of(&CanUseTool::new().deny(reason));
         let name = ask.tool_name.as_str().unwrap_or_default();
         if name == "AskUserQuestion"
             && let Some(handler) = &handlers.question
         {
             let request = QuestionRequest::new(id.clone(), &ask);
-            let work = answered(handler, request, move |answer| Answer::of(&answer.result(&ask)));
-            return Plan::Work(Job { work, within, failed });
+            let work = run_handler(handler, request, move |answer| answer.answer(&ask));
+            return Plan::Work(Job { work, within, denial });
         }
         if name == "ExitPlanMode"
             && let Some(handler) = &handlers.plan
         {
             let request = PlanRequest::new(id.clone(), &ask);
-            let work =
-                answered(handler, request, move |decision| Answer::of(&decision.result(&ask)));
-            return Plan::Work(Job { work, within, failed });
+            let work = run_handler(handler, request, move |decision| decision.answer(&ask));
+            return Plan::Work(Job { work, within, denial });
         }
         let Some(handler) = &handlers.permission else {
             if !handlers.by_hand {
                 return Plan::Answer(Answer::of(&ask.deny(NO_HANDLER)));
             }
-            self.left_open.leave(id.clone(), ask);
-            return Plan::Leave(within, failed);
+            self.left_open.add(id.clone(), ask);
+            return Plan::LeaveOpen(within, denial);
         };
         let (handler, id) = (Arc::clone(handler), id.clone());
         let work = boxed(async move {
-            match handler(PermissionRequest::new(id, ask.clone())).await.result(&ask) {
-                Some(result) => Reply::Answer(Answer::of(&result)),
-                None => Reply::Later(ask),
+            match handler(PermissionRequest::new(id, ask.clone())).await.answer(&ask) {
+                Some(answer) => Done::Answer(answer),
+                None => Done::LeftOpen(ask),
             }
         });
-        Plan::Work(Job { work, within, failed })
+        Plan::Work(Job { work, within, denial })
     }
 
     fn hook(&self, mut callback: Box<HookCallback>) -> Plan {
-        // The oldest descriptions call what happened by another name.
+        // Legacy: `hook_data` instead of `input`.
         if callback.input.value().is_none()
             && let Some(data) = callback.hook_data.value()
         {
             callback.input = data.read().ok().into();
         }
-        let is_pre_tool_use = HookCall::new(callback.clone()).event() == "PreToolUse";
-        let failed: Failed = if is_pre_tool_use {
-            |why| Answer::of(&HookOutput::deny_tool(why))
+        let call = HookCall::new(callback);
+        let denial: Denial = if call.event() == HookEvent::PreToolUse {
+            |reason| Answer::of(&HookOutput::deny_tool(reason))
         } else {
-            |why| Answer::Error(why.into())
+            |reason| Answer::Error(reason.into())
         };
+        let callback = call.raw();
         let number = match callback.callback_id.as_str() {
             Some(id) => callback_number(id),
-            None => self.hook_by_name(&callback),
+            None => self.hook_by_name(&call),
         };
         let Some(hook) = number.and_then(|number| self.handlers.hooks.get(number)) else {
-            // Nobody has asked for it: it only wants to be heard.
+            // Legacy: an event by name needs no hook, and gets an empty answer.
             return Plan::Answer(if callback.hook_name.value().is_some() {
                 Answer::of(&RawObject::default())
             } else {
-                failed("this host knows no such hook")
+                denial("this host has no such hook")
             });
         };
-        // A little sooner than the CLI's own clock: some versions take silence for consent.
-        let within = hook.timeout.map(|limit| limit - (limit / 10).min(SOONER));
-        let work = answered(&hook.handler, HookCall::new(callback), |output| Answer::of(&output));
-        Plan::Work(Job { work, within, failed })
+        let within = hook.timeout.map(|limit| limit - (limit / 10).min(HOOK_MARGIN));
+        let work = run_handler(&hook.handler, call, |output| Answer::of(&output));
+        Plan::Work(Job { work, within, denial })
     }
 
-    /// The first hook that an event of this name can be meant for.
-    fn hook_by_name(&self, callback: &HookCallback) -> Option<usize> {
-        let event = callback.hook_name.as_str()?;
-        let call = HookCall::new(Box::new(callback.clone()));
-        let is_meant = |hook: &Hook| hook.event == event && hook.may_mean(call.tool_name());
-        self.handlers.hooks.iter().position(is_meant)
+    /// Legacy: the first hook that matches an event by name.
+    fn hook_by_name(&self, call: &HookCall) -> Option<usize> {
+        let event = HookEvent::from(call.raw().hook_name.as_str()?);
+        let matches = |hook: &Hook| hook.event == event && hook.may_match(call.tool_name());
+        self.handlers.hooks.iter().position(matches)
     }
 
     fn mcp(&self, message: McpMessage) -> Plan {
@@ -349,26 +351,28 @@ impl Server {
         let Some(message) = message.message.value().cloned() else {
             return Plan::Answer(Answer::Error("the message for the MCP server is missing".into()));
         };
-        // Called here, so that messages keep their order; what it comes to is waited for elsewhere.
+        // Called here, so that messages keep their order. The task awaits the response.
         let response = server.handle(message);
-        let work = boxed(async move { Reply::Answer(Answer::of(&mcp::reply(response.await))) });
-        Plan::Work(Job { work, within: None, failed: |why| Answer::Error(why.into()) })
+        let work = boxed(async move { Done::Answer(Answer::of(&mcp::reply(response.await))) });
+        let within = self.handlers.mcp_within.or(self.handlers.answer_within);
+        Plan::Work(Job { work, within, denial: |reason| Answer::Error(reason.into()) })
     }
 
     fn other(&self, request: &AgentRequest) -> Option<Job> {
         let handler = self.handlers.other.get(request.tag())?;
         let request = RawObject::from_wire(request)?;
-        let work = answered(handler, request, |result| match result {
+        let work = run_handler(handler, request, |result| match result {
             Ok(payload) => Answer::Success(payload),
             Err(error) => Answer::Error(error.into()),
         });
-        Some(Job { work, within: None, failed: |why| Answer::Error(why.into()) })
+        let within = self.handlers.answer_within;
+        Some(Job { work, within, denial: |reason| Answer::Error(reason.into()) })
     }
 }
 
 impl Working {
     fn start(&mut self, id: RequestId, received: Received, job: Job, threads: bool) {
-        let Job { work, failed, .. } = job;
+        let Job { work, denial, .. } = job;
         let (task, stop) = if threads {
             let (stop, stopped) = oneshot::channel();
             let runtime = Handle::current();
@@ -376,8 +380,8 @@ impl Working {
                 runtime.block_on(async {
                     tokio::select! {
                         biased;
-                        _ = stopped => Reply::Stopped,
-                        reply = work => reply,
+                        _ = stopped => Done::Stopped,
+                        done = work => done,
                     }
                 })
             });
@@ -386,31 +390,31 @@ impl Working {
             let task = self.tasks.spawn(work);
             (task.id(), Stop::Task(task))
         };
-        self.by_task.insert(task, (id.clone(), received, failed));
+        self.by_task.insert(task, (id.clone(), received, denial));
         self.by_request.insert(id, (received, stop));
     }
 
-    /// The work for this request has ended. False if nobody waits for what came of it.
+    /// Marks the work for a request as finished. Returns false if the request is no longer open.
     fn finished(&mut self, id: &RequestId, received: Received) -> bool {
-        let is_it = self.by_request.get(id).is_some_and(|(open, _)| *open == received);
-        if is_it {
+        let is_open = self.by_request.get(id).is_some_and(|(open, _)| *open == received);
+        if is_open {
             self.by_request.remove(id);
         }
-        is_it
+        is_open
     }
 }
 
-/// The handler is called in its task, not here: it may panic before it waits.
-fn answered<Q: Send + 'static, A: 'static>(
+/// Calls a handler in the task that polls the future: the call itself may panic.
+fn run_handler<Q: Send + 'static, A: 'static>(
     handler: &Handler<Q, A>,
     request: Q,
     answer: impl FnOnce(A) -> Answer + Send + 'static,
-) -> BoxFuture<Reply> {
+) -> BoxFuture<Done> {
     let handler = Arc::clone(handler);
-    boxed(async move { Reply::Answer(answer(handler(request).await)) })
+    boxed(async move { Done::Answer(answer(handler(request).await)) })
 }
 
-/// How callbacks are named on the wire: by their place among the hooks.
+/// The callback id of a hook, by its position.
 pub(crate) fn callback_name(number: usize) -> String {
     format!("hook_{number}")
 }

@@ -1,4 +1,4 @@
-//! Hooks: what the host is asked when something happens in the agent.
+//! Hooks: functions of the host that the agent calls on events.
 
 use std::fmt;
 use std::future::Future;
@@ -6,22 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duologue_protocol::control::{HookCallback, HookFailurePolicy, HookMatcher};
-use duologue_protocol::hook::{HookInput, HookOutput};
+use duologue_protocol::hook::{HookEvent, HookInput, HookOutput};
 use duologue_protocol::{CallbackId, Number, Text, ToolUseId};
 
-use super::handlers::{Handler, boxed};
+use super::{Handler, boxed};
 
-/// A hook: an event, what it matches, and what is done.
+/// A hook: an event, an optional matcher, and a handler.
 ///
-/// A hook that panics or takes longer than its timeout answers *deny* for `PreToolUse`, since the CLI
-/// takes an error for consent; for other events it answers with an error.
+/// If a `PreToolUse` hook panics or exceeds its timeout, the tool call is denied, because the CLI runs the tool
+/// after an error. For other events the agent gets an error.
+///
+/// The event is a [`HookEvent`], so a misspelled name does not compile. For an event that this version does not
+/// list, use `HookEvent::from("NewEvent")`.
 ///
 /// ```
 /// use std::time::Duration;
-/// use duologue::ask::{Hook, HookCall};
+/// use duologue::handlers::{Hook, HookCall, HookEvent};
 /// use duologue::protocol::hook::HookOutput;
 ///
-/// let hook = Hook::new("PreToolUse", |call: HookCall| async move {
+/// let hook = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
 ///     match call.tool_name() {
 ///         Some("Bash") => HookOutput::ask_about_tool("commands need a second look"),
 ///         _ => HookOutput::new(),
@@ -30,9 +33,15 @@ use super::handlers::{Handler, boxed};
 /// .matcher("Bash|Write")
 /// .timeout(Duration::from_secs(30));
 /// ```
+///
+/// ```compile_fail
+/// # use duologue::handlers::Hook;
+/// # use duologue::protocol::hook::HookOutput;
+/// let misspelled = Hook::new("PreToolUSe", |_| async { HookOutput::new() });
+/// ```
 #[derive(Clone)]
 pub struct Hook {
-    pub(crate) event: Text,
+    pub(crate) event: HookEvent,
     matcher: Option<Text>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) blocks_on_failure: bool,
@@ -40,14 +49,14 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// A hook for this event: `PreToolUse`, `Stop`…
-    pub fn new<F, R>(event: impl Into<Text>, handler: F) -> Self
+    /// Creates a hook for this event.
+    pub fn new<F, R>(event: HookEvent, handler: F) -> Self
     where
         F: Fn(HookCall) -> R + Send + Sync + 'static,
         R: Future<Output = HookOutput> + Send + 'static,
     {
         Self {
-            event: event.into(),
+            event,
             matcher: None,
             timeout: None,
             blocks_on_failure: false,
@@ -55,30 +64,30 @@ impl Hook {
         }
     }
 
-    /// What must match: a tool's name, several with `|`, or a regular expression.
+    /// Limits the hook to what matches: a tool's name, several with `|`, or a regular expression.
     #[must_use]
     pub fn matcher(mut self, matcher: impl Into<Text>) -> Self {
         self.matcher = Some(matcher.into());
         self
     }
 
-    /// How long it may take. The agent waits as long. Whole seconds.
+    /// Sets the time limit, in whole seconds. The agent uses the same limit.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// If it fails, what it was asked about is blocked, also by the CLI. Older CLIs do not know that,
-    /// and the session does not start with them.
+    /// Makes the CLI block the action if the hook fails. A CLI version that does not support this is refused
+    /// at start.
     #[must_use]
     pub const fn block_on_failure(mut self) -> Self {
         self.blocks_on_failure = true;
         self
     }
 
-    /// Whether it may be meant by a call about this tool. What is no list of names might mean any.
-    pub(crate) fn may_mean(&self, tool: Option<&str>) -> bool {
+    /// Whether the matcher can match this tool. A regular expression counts as matching.
+    pub(super) fn may_match(&self, tool: Option<&str>) -> bool {
         let (Some(matcher), Some(tool)) = (&self.matcher, tool) else { return true };
         let is_list = matcher.chars().all(|c| c.is_ascii_alphanumeric() || "_|, -".contains(c));
         !is_list || matcher.is_empty() || matcher.split(['|', ',']).any(|name| name.trim() == tool)
@@ -105,7 +114,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// A hook is called.
+/// A call of a hook.
 #[derive(Clone, Debug)]
 pub struct HookCall {
     callback: Box<HookCallback>,
@@ -116,35 +125,28 @@ impl HookCall {
         Self { callback }
     }
 
-    /// What happened.
+    /// The event's data.
     pub fn input(&self) -> Option<&HookInput> {
         self.callback.input.value()
     }
 
-    /// What happened, by name.
-    pub fn event(&self) -> &str {
-        let named = self.callback.hook_name.as_str().unwrap_or_default();
-        self.input().map_or(named, HookInput::tag)
+    /// The event.
+    pub fn event(&self) -> HookEvent {
+        let named = || HookEvent::from(self.callback.hook_name.as_str().unwrap_or_default());
+        self.input().map_or_else(named, HookInput::event)
     }
 
-    /// The tool that it is about.
+    /// The name of the tool, for events about one tool call.
     pub fn tool_name(&self) -> Option<&str> {
-        match self.input()? {
-            HookInput::PreToolUse(input) => input.tool_name.as_str(),
-            HookInput::PostToolUse(input) => input.tool_name.as_str(),
-            HookInput::PostToolUseFailure(input) => input.tool_name.as_str(),
-            HookInput::PermissionRequest(input) => input.tool_name.as_str(),
-            HookInput::PermissionDenied(input) => input.tool_name.as_str(),
-            _ => None,
-        }
+        self.input()?.tool_name()
     }
 
-    /// The tool call that it is about; a random id for events that have none.
+    /// The id of the tool call. Events without a tool call have a random id.
     pub fn tool_use_id(&self) -> Option<&ToolUseId> {
         self.callback.tool_use_id.value()
     }
 
-    /// Everything that was asked.
+    /// The whole request.
     pub fn raw(&self) -> &HookCallback {
         &self.callback
     }

@@ -1,11 +1,12 @@
-//! What a person is asked: questions and plans.
+//! Questions of the model to the user, and plans.
 
 use duologue_protocol::control::CanUseTool;
-use duologue_protocol::permission::{PermissionMode, PermissionResult};
+use duologue_protocol::host_link::Answer;
+use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::tool::{Answers, AskUserQuestion, ExitPlanMode, Question};
 use duologue_protocol::{RequestId, Text};
 
-/// The model asks the person something (`AskUserQuestion`).
+/// Questions of the model to the user (`AskUserQuestion`).
 #[derive(Clone, Debug)]
 pub struct QuestionRequest {
     id: RequestId,
@@ -18,7 +19,7 @@ impl QuestionRequest {
         Self { id, question: input.read().unwrap_or_default() }
     }
 
-    /// Names the request.
+    /// The id of the request.
     pub fn id(&self) -> &RequestId {
         &self.id
     }
@@ -32,10 +33,10 @@ impl QuestionRequest {
 /// The answer to a [`QuestionRequest`].
 ///
 /// ```
-/// use duologue::ask::{QuestionAnswer, QuestionRequest};
+/// use duologue::handlers::{QuestionAnswer, QuestionRequest};
 /// use duologue::protocol::tool::Answers;
 ///
-/// async fn always_the_first(ask: QuestionRequest) -> QuestionAnswer {
+/// async fn choose_first(ask: QuestionRequest) -> QuestionAnswer {
 ///     let mut answers = Answers::new();
 ///     for question in ask.questions() {
 ///         let Some(option) = question.options.items().first() else { return QuestionAnswer::skip() };
@@ -49,21 +50,21 @@ impl QuestionRequest {
 pub struct QuestionAnswer(Option<Answers>);
 
 impl QuestionAnswer {
-    /// These answers.
+    /// Answers the questions.
     pub const fn answers(answers: Answers) -> Self {
         Self(Some(answers))
     }
 
-    /// The person does not answer. The model is told, and goes on.
+    /// Does not answer. The model reads that, and continues.
     pub const fn skip() -> Self {
         Self(None)
     }
 
-    pub(crate) fn result(&self, ask: &CanUseTool) -> PermissionResult {
-        match &self.0 {
+    pub(super) fn answer(&self, ask: &CanUseTool) -> Answer {
+        Answer::of(&match &self.0 {
             Some(answers) => ask.answer_question(answers),
             None => ask.skip_question(),
-        }
+        })
     }
 }
 
@@ -73,7 +74,7 @@ impl From<Answers> for QuestionAnswer {
     }
 }
 
-/// The model proposes a plan (`ExitPlanMode`).
+/// A plan that the model proposes (`ExitPlanMode`).
 #[derive(Clone, Debug)]
 pub struct PlanRequest {
     id: RequestId,
@@ -86,18 +87,18 @@ impl PlanRequest {
         Self { id, plan: input.read().unwrap_or_default() }
     }
 
-    /// Names the request.
+    /// The id of the request.
     pub fn id(&self) -> &RequestId {
         &self.id
     }
 
-    /// The plan, in Markdown. Empty if the CLI found no plan file: then it stands in the tool call
-    /// that came before.
+    /// The plan, in Markdown. It is empty if the CLI found no plan file; the plan is then in the tool call
+    /// before this request.
     pub fn plan(&self) -> &str {
         self.plan.plan.as_str().unwrap_or_default()
     }
 
-    /// Everything that was proposed.
+    /// The whole proposal.
     pub fn raw(&self) -> &ExitPlanMode {
         &self.plan
     }
@@ -115,31 +116,31 @@ enum Plan {
 }
 
 impl PlanDecision {
-    /// Do it.
+    /// Approves the plan.
     pub const fn approve() -> Self {
         Self(Plan::Approve(None))
     }
 
-    /// Do it, in this mode.
+    /// Approves the plan and sets the permission mode.
     pub const fn approve_in(mode: PermissionMode) -> Self {
         Self(Plan::Approve(Some(mode)))
     }
 
-    /// Not yet: the model reads what is missing and plans again.
+    /// Asks for changes. The model reads the feedback and plans again.
     pub fn revise(feedback: impl Into<Text>) -> Self {
         Self(Plan::Revise(feedback.into()))
     }
 
-    /// No.
+    /// Rejects the plan.
     pub const fn reject() -> Self {
         Self(Plan::Reject)
     }
 
-    pub(crate) fn result(self, ask: &CanUseTool) -> PermissionResult {
-        match self.0 {
+    pub(super) fn answer(self, ask: &CanUseTool) -> Answer {
+        Answer::of(&match self.0 {
             Plan::Approve(mode) => ask.approve_plan(mode),
             Plan::Revise(feedback) => ask.revise_plan(feedback),
             Plan::Reject => ask.reject_plan(),
-        }
+        })
     }
 }
