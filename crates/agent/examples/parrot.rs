@@ -34,7 +34,7 @@ impl Agent for Parrot {
                     };
                 turn.tool_result(&wish.call, output).await?;
             }
-            turn.say(wish.refusal().unwrap_or("noted").to_owned()).await?;
+            turn.say(wish.denial().unwrap_or("noted").to_owned()).await?;
         }
         if text.contains("delegate") {
             let call = turn.call_tool("Agent", Default::default()).await?;

@@ -6,6 +6,7 @@ mod permission;
 mod question;
 mod tool;
 mod turn_record;
+mod verdict;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,9 +21,11 @@ use crate::clock;
 use crate::connection::Stop;
 use crate::session::Session;
 
-pub use permission::{HookVerdict, STOPPED, ask_because_of_hook};
+pub use permission::{OtherAnswer, PermissionRules, STOPPED};
 pub use question::PlanVerdict;
 pub use tool::{ToolCall, ToolResult, ToolUse, canonical_tool_name};
+pub use verdict::{Ask, Denial, Reason, Verdict};
+
 pub(crate) use turn_record::TurnRecord;
 
 use draft::{Draft, Kind};

@@ -48,8 +48,8 @@ mod usage;
 
 pub use agent::{Agent, Answer, ApiFailure, RequestHandler, TurnError, TurnResult};
 pub use emitter::{
-    Emitter, HookVerdict, PlanVerdict, STOPPED, ToolCall, ToolResult, ToolUse, ask_because_of_hook,
-    canonical_tool_name,
+    Ask, Denial, Emitter, OtherAnswer, PermissionRules, PlanVerdict, Reason, STOPPED, ToolCall,
+    ToolResult, ToolUse, Verdict, canonical_tool_name,
 };
 pub use fault::{Fault, UnknownFault};
 pub use hooks::{HookAnswers, LocalHooks, hook_matches};

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use super::agent_loop::AgentLoop;
 use super::api_failures;
 use super::shared::lock;
-use crate::tools::ToolSearchTool;
 use duologue_agent::ToolCall;
 use duologue_agent::TurnError;
 
@@ -95,15 +94,15 @@ impl AgentLoop {
             ),
             Some(kind) => (agent_kinds.sub(kind), agent_kinds.tools(kind), agent_kinds.model(kind)),
         };
-        // A sub-agent has no sub-agents and asks no person. Nobody has to look for tools.
-        let may = |name: &str| match (&self.kind, &only) {
-            _ if name == ToolSearchTool::NAME => false,
-            (None, None) => true,
-            (_, Some(only)) => only.iter().any(|tool| tool == name),
-            (Some(_), None) => !matches!(
-                name,
-                "Agent" | "AskUserQuestion" | "ExitPlanMode" | "EnterPlanMode" | "StructuredOutput"
-            ),
+        let toolbox = self.shared.toolbox();
+        let may = |name: &str| {
+            let tool = toolbox.get(name);
+            tool.is_none_or(|tool| tool.is_offered())
+                && match (&self.kind, &only) {
+                    (None, None) => true,
+                    (_, Some(only)) => only.iter().any(|tool| tool == name),
+                    (Some(_), None) => tool.is_none_or(|tool| tool.for_subagents()),
+                }
         };
         let model = model.map_or_else(
             || self.emitter.session().model().as_str().to_owned(),
@@ -211,7 +210,10 @@ impl AgentLoop {
         match text("type") {
             "text" => self.emitter.finish_block().await,
             "tool_use" => {
-                let input = self.completed(text("name"), block["input"].clone());
+                let mut input = block["input"].clone();
+                if let Some(tool) = self.shared.toolbox().get(text("name")) {
+                    tool.complete_input(&mut input, &self.context);
+                }
                 let input = RawObject::of(&input).unwrap_or_default();
                 let call = self.emitter.call_tool_as(text("id"), text("name"), input).await?;
                 hearing.calls.push(call);
@@ -222,25 +224,6 @@ impl AgentLoop {
                 Err(_) => Ok(()),
             },
         }
-    }
-
-    /// The input of a call with what the CLI adds to it.
-    fn completed(&self, tool: &str, mut input: Value) -> Value {
-        match tool {
-            "Edit" if input.is_object() && input["replace_all"].is_null() => {
-                input["replace_all"] = json!(false);
-            }
-            "ExitPlanMode" if input.is_object() => {
-                let file = self.context.plan_file();
-                let plan = file.and_then(|file| Some((std::fs::read_to_string(&file).ok()?, file)));
-                if let Some((plan, file)) = plan {
-                    input["plan"] = json!(plan);
-                    input["planFilePath"] = json!(file.to_string_lossy());
-                }
-            }
-            _ => {}
-        }
-        input
     }
 
     /// Tells the model to go on after an answer that was stopped, and the host that it does.

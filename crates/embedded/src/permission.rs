@@ -2,6 +2,7 @@
 //!
 //! ```
 //! use duologue_embedded::permission::{Permissions, RuleSource, Verdict};
+//! use duologue_embedded::tools::Toolbox;
 //! use duologue_protocol::RawObject;
 //! use duologue_protocol::permission::PermissionBehavior;
 //! use serde_json::json;
@@ -10,9 +11,11 @@
 //! let mut permissions = Permissions::new(folder.path());
 //! permissions.add_rules("Bash(git *)", PermissionBehavior::Allow, RuleSource::CliArg);
 //!
-//! let mut judge = |command| {
+//! let toolbox = Toolbox::standard();
+//! let bash = toolbox.get("Bash").ok_or("no such tool")?.as_ref();
+//! let judge = |command| {
 //!     let input = RawObject::of(&json!({ "command": command }))?;
-//!     Ok::<_, duologue_protocol::Fault>(permissions.judge("Bash", &input, folder.path()))
+//!     Ok::<_, duologue_protocol::Fault>(permissions.judge(bash, &input, folder.path()))
 //! };
 //! assert!(judge("git push")?.is_allowed());
 //! assert!(judge("ls -la")?.is_allowed());
@@ -24,28 +27,29 @@ mod commands;
 mod files;
 mod programs;
 mod reach;
-mod readonly;
+mod read_only;
 mod rule;
 mod runs;
 mod shell;
 mod store;
+mod suggestions;
 mod update;
-mod verdict;
 
 use std::path::{Path, PathBuf};
 
+use duologue_agent::canonical_tool_name;
 use duologue_protocol::RawObject;
 use duologue_protocol::permission::{PermissionBehavior, PermissionDestination, PermissionMode};
 use thiserror::Error;
 
 use crate::path;
-use crate::tools;
+use crate::tools::{self, Access, Tool};
 use rule::Places;
-use verdict::{NO_WAY_AROUND, allow_rule, deny};
+use suggestions::{NO_WAY_AROUND, allow_rule};
 
+pub use duologue_agent::{Ask, Denial, Reason, Verdict};
 pub use files::HiddenFiles;
 pub use rule::{Rule, RuleSource};
-pub use verdict::{Ask, Denial, Reason, Verdict};
 
 /// A mode that cannot be entered.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -181,33 +185,59 @@ impl Permissions {
     /// Whether a rule takes a tool away altogether, so that it is not even offered.
     pub fn takes_away(&self, tool: &str) -> bool {
         self.rules.iter().any(|rule| {
-            rule.behavior == PermissionBehavior::Deny && rule.covers_tool(canonical(tool))
+            rule.behavior == PermissionBehavior::Deny && rule.covers_tool(canonical_tool_name(tool))
         })
     }
 
-    /// Whether a tool may run with this input, from this directory.
-    pub fn judge(&self, tool: &str, input: &RawObject, cwd: &Path) -> Verdict {
-        let tool = canonical(tool);
+    /// Judges a call of a tool, made from this directory.
+    pub fn judge(&self, tool: &dyn Tool, input: &RawObject, cwd: &Path) -> Verdict {
+        self.judge_access(tool.name(), &tool.access(input), tool.summary(input), cwd)
+    }
+
+    /// Judges a call of a tool that is known by its name only, such as one of an MCP server.
+    pub fn judge_external(&self, tool: &str, input: &RawObject, cwd: &Path) -> Verdict {
+        let description = tools::text(input, "description");
+        self.judge_access(canonical_tool_name(tool), &Access::Unknown, description, cwd)
+    }
+
+    fn judge_access(
+        &self,
+        tool: &str,
+        access: &Access,
+        description: Option<String>,
+        cwd: &Path,
+    ) -> Verdict {
         if self.takes_away(tool) {
-            return deny(format!("Permission to use {tool} has been denied."), Reason::Rule);
+            return Verdict::deny(
+                format!("Permission to use {tool} has been denied."),
+                Reason::Rule,
+            );
         }
-        let verdict = self.judge_tool(tool, input, cwd);
+        let verdict = match access {
+            Access::Command(command) => self.judge_command(command, cwd),
+            Access::Read(path) => self.judge_reading(tool, path, cwd),
+            Access::Change(path) => self.judge_changing(tool, path, cwd),
+            Access::Subagent(kind) => self.judge_subagent(tool, kind),
+            Access::Person => {
+                let ask = Ask { requires_user_interaction: true, ..Ask::for_tool(tool) };
+                Verdict::Ask(Box::new(ask))
+            }
+            Access::Nothing => Verdict::Allow(Reason::NeverAsked),
+            Access::Unknown => self.judge_unknown(tool),
+        };
         let asked_always = self
             .rules
             .iter()
             .any(|rule| rule.behavior == PermissionBehavior::Ask && rule.covers_tool(tool));
         let verdict = match verdict {
             Verdict::Allow(_) if asked_always && self.mode != PermissionMode::BypassPermissions => {
-                Verdict::Ask(Box::new(Ask {
-                    decision_reason_type: Some(Reason::Rule),
-                    message: not_granted(tool),
-                    ..Ask::default()
-                }))
+                let reason = Some(Reason::Rule);
+                Verdict::Ask(Box::new(Ask { decision_reason_type: reason, ..Ask::for_tool(tool) }))
             }
             other => other,
         };
         match verdict {
-            Verdict::Ask(_) if self.mode == PermissionMode::DontAsk => deny(
+            Verdict::Ask(_) if self.mode == PermissionMode::DontAsk => Verdict::deny(
                 format!(
                     "Permission to use {tool} has been denied because Claude Code is running in don't ask mode. {NO_WAY_AROUND}"
                 ),
@@ -215,7 +245,7 @@ impl Permissions {
             ),
             Verdict::Ask(mut ask) => {
                 if ask.description.is_none() {
-                    ask.description = text(input, "description").filter(|text| !text.is_empty());
+                    ask.description = description.filter(|text| !text.is_empty());
                 }
                 Verdict::Ask(ask)
             }
@@ -223,42 +253,15 @@ impl Permissions {
         }
     }
 
-    fn judge_tool(&self, tool: &str, input: &RawObject, cwd: &Path) -> Verdict {
-        let field = |name| text(input, name).unwrap_or_default();
-        match tool {
-            "Bash" => self.judge_command(&field("command"), cwd),
-            "Read" => self.judge_reading(tool, &field("file_path"), cwd),
-            "Grep" => self.judge_reading(tool, &field("path"), cwd),
-            "Glob" => {
-                let (folder, _) = tools::search_root(&field("path"), &field("pattern"));
-                self.judge_reading(tool, &folder, cwd)
-            }
-            "Write" | "Edit" => self.judge_changing(tool, &field("file_path"), cwd),
-            "NotebookEdit" => self.judge_changing(tool, &field("notebook_path"), cwd),
-            "AskUserQuestion" | "ExitPlanMode" => Verdict::Ask(Box::new(Ask {
-                requires_user_interaction: true,
-                message: not_granted(tool),
-                ..Ask::default()
-            })),
-            "Agent" => {
-                let kind = field("subagent_type");
-                let denied = self
-                    .rules_of(PermissionBehavior::Deny, tool)
-                    .any(|rule| rule.content.as_deref() == Some(kind.as_str()));
-                if denied {
-                    return deny(format!("Agent type '{kind}' has been denied."), Reason::Rule);
-                }
-                Verdict::Allow(Reason::NeverAsked)
-            }
-            "TodoWrite" | "EnterPlanMode" | "StructuredOutput" | "ToolSearch" => {
-                Verdict::Allow(Reason::NeverAsked)
-            }
-            _ => self.judge_other(tool),
+    fn judge_subagent(&self, tool: &str, kind: &str) -> Verdict {
+        let mut denied = self.rules_of(PermissionBehavior::Deny, tool);
+        if denied.any(|rule| rule.content.as_deref() == Some(kind)) {
+            return Verdict::deny(format!("Agent type '{kind}' has been denied."), Reason::Rule);
         }
+        Verdict::Allow(Reason::NeverAsked)
     }
 
-    /// Judges a tool of which nothing is known, such as one of an MCP server.
-    fn judge_other(&self, tool: &str) -> Verdict {
+    fn judge_unknown(&self, tool: &str) -> Verdict {
         if self.mode == PermissionMode::BypassPermissions {
             return Verdict::Allow(Reason::Mode);
         }
@@ -269,8 +272,7 @@ impl Permissions {
         Verdict::Ask(Box::new(Ask {
             suggestions: Some(vec![suggestion]),
             server_policy_ask_only: true,
-            message: not_granted(tool),
-            ..Ask::default()
+            ..Ask::for_tool(tool)
         }))
     }
 
@@ -282,7 +284,7 @@ impl Permissions {
 
     /// Whether somebody has allowed this tool at all: by a rule, or by a mode in which less is asked.
     pub(crate) fn grants(&self, tool: &str) -> bool {
-        let tool = canonical(tool);
+        let tool = canonical_tool_name(tool);
         let asks = matches!(self.mode, PermissionMode::Default | PermissionMode::Plan);
         !asks
             || self.allows_tool(tool)
@@ -327,29 +329,15 @@ impl Permissions {
 pub fn is_read_only_command(command: &str) -> bool {
     let harmless = |part: &shell::Part| {
         let silent = part.redirects.iter().all(|to| !to.writes || to.target.value == "/dev/null");
-        !part.assigns() && silent && readonly::reads(&part.words).is_some()
+        !part.assigns() && silent && read_only::reads(&part.words).is_some()
     };
     shell::read(command).parse(command).is_ok_and(|parts| parts.iter().all(harmless))
 }
 
-/// The commands of a command line, by name, if it is certain which they are and none of them is
-/// redirected.
-pub(crate) fn command_names(command: &str) -> Option<Vec<String>> {
-    let script = shell::read(command);
-    let parts = script.parse(command).ok()?;
-    let plain = parts.iter().all(|part| part.redirects.is_empty() && !part.assigns());
-    plain.then(|| parts.iter().map(|part| part.name().to_owned()).collect())
-}
-
-fn not_granted(tool: &str) -> String {
-    format!("Claude requested permissions to use {tool}, but you haven't granted it yet.")
-}
-
-fn text(input: &RawObject, name: &str) -> Option<String> {
-    Some(input.get(name)?.as_str()?.as_str().to_owned())
-}
-
-/// `Task` is the older name of `Agent`.
-fn canonical(tool: &str) -> &str {
-    if tool == "Task" { "Agent" } else { tool }
+/// Whether it is certain that a command line prints nothing when it succeeds.
+pub(crate) fn is_silent_command(command: &str) -> bool {
+    let is_silent = |part: &shell::Part| {
+        part.redirects.is_empty() && !part.assigns() && programs::is_silent(part.name())
+    };
+    shell::read(command).parse(command).is_ok_and(|parts| parts.iter().all(is_silent))
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::shared::{Shared, lock};
 use super::{models, slash_commands};
+use crate::tools::ReadTool;
 use duologue_agent::Session;
 use duologue_agent::clock;
 use duologue_agent::{Answer, RequestHandler};
@@ -253,7 +254,7 @@ impl Shared {
     fn read_file(&self, path: &str) -> Reply {
         let denied = || Reply::error(format!("read denied: {path}"));
         let Ok(input) = RawObject::of(&json!({ "file_path": path })) else { return denied() };
-        let may = self.permissions().judge("Read", &input, self.context.root()).is_allowed();
+        let may = self.permissions().judge(&ReadTool, &input, self.context.root()).is_allowed();
         let full = self.context.root().join(Path::new(path));
         match std::fs::read(&full) {
             Ok(bytes) if may => {

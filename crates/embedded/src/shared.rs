@@ -17,11 +17,8 @@ use super::setup::Setup;
 use crate::permission::{Permissions, RuleSource, Verdict};
 use crate::session_store::Sessions;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
-use crate::tools::{StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
+use crate::tools::{Role, StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
 use duologue_agent::Session;
-
-/// Tools that only a person can answer.
-const FOR_PEOPLE: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 
 /// What all agents of a conversation share.
 #[derive(Debug)]
@@ -65,7 +62,7 @@ impl Shared {
         }
         let asks = setup.options.prompts || setup.permission_tool.is_some();
         if !asks && !setup.options.lenient {
-            toolbox = FOR_PEOPLE.iter().fold(toolbox, |toolbox, name| toolbox.without(name));
+            toolbox = toolbox.only_those(|tool| !tool.needs_person());
         }
         let shared = Self {
             model,
@@ -97,7 +94,7 @@ impl Shared {
 
     /// Whether answers have a shape.
     pub(super) fn wants_shape(&self) -> bool {
-        lock(&self.toolbox).get("StructuredOutput").is_some()
+        lock(&self.toolbox).has_role(Role::StructuredOutput)
     }
 
     /// The tools of this crate.
@@ -124,7 +121,11 @@ impl Shared {
         let mut permissions = self.permissions();
         // The session's mode counts: the host changes it there. One that cannot be entered is left.
         let _ = permissions.set_mode(session.permission_mode());
-        match permissions.judge(tool, input, &context.cwd()) {
+        let verdict = match self.toolbox().get(tool) {
+            Some(tool) => permissions.judge(tool.as_ref(), input, &context.cwd()),
+            None => permissions.judge_external(tool, input, &context.cwd()),
+        };
+        match verdict {
             Verdict::Allow(_) if session.approves_tools() && !permissions.grants(tool) => {
                 Verdict::Ask(Box::default())
             }
@@ -174,7 +175,9 @@ impl Shared {
     /// The tools that can be looked for: what they are called, and what they do.
     pub(super) fn findable(&self) -> Vec<(String, String)> {
         let text = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
-        let all = self.definitions(Some(&|name| name != ToolSearchTool::NAME));
+        let toolbox = self.toolbox();
+        let is_offered = |name: &str| toolbox.get(name).is_none_or(|tool| tool.is_offered());
+        let all = self.definitions(Some(&is_offered));
         all.iter().map(|tool| (text(tool, "name"), text(tool, "description"))).collect()
     }
 
@@ -182,13 +185,14 @@ impl Shared {
     pub(super) fn tool_names(&self) -> Vec<Text> {
         let agent_kinds = self.agent_kinds().clone();
         let only = agent_kinds.chosen().and_then(|kind| agent_kinds.tools(kind));
-        let names = self.definitions(None).into_iter().filter_map(|tool| {
+        let toolbox = self.toolbox();
+        let definitions = self.definitions(None);
+        let names = definitions.iter().filter_map(|tool| {
             let name = tool["name"].as_str()?;
             if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {
                 return None;
             }
-            // The host knows it by its older name.
-            Some(Text::from(if name == "Agent" { "Task" } else { name }))
+            Some(Text::from(toolbox.get(name).map_or(name, |tool| tool.name_for_hosts())))
         });
         names.collect()
     }

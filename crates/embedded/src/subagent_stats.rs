@@ -3,6 +3,8 @@
 use duologue_model::Tokens;
 use serde_json::{Value, json};
 
+use crate::tools::Category;
+
 /// Which tools were called, how often, and what came of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SubagentStats {
@@ -23,17 +25,17 @@ pub(super) struct SubagentStats {
 
 impl SubagentStats {
     /// A tool was called.
-    pub(super) fn call(&mut self, tool: &str) {
+    pub(super) fn call(&mut self, tool: &str, category: Category) {
         self.uses += 1;
         if !self.tools.iter().any(|known| known == tool) {
             self.tools.push(tool.to_owned());
         }
-        let count = match tool {
-            "Read" => &mut self.reads,
-            "Glob" | "Grep" => &mut self.searches,
-            "Bash" => &mut self.commands,
-            "Edit" | "Write" | "NotebookEdit" => &mut self.edits,
-            _ => &mut self.others,
+        let count = match category {
+            Category::Read => &mut self.reads,
+            Category::Search => &mut self.searches,
+            Category::Command => &mut self.commands,
+            Category::Edit => &mut self.edits,
+            Category::Other => &mut self.others,
         };
         *count += 1;
     }

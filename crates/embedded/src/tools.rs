@@ -52,7 +52,7 @@ mod write;
 use std::fmt::Debug;
 use std::pin::Pin;
 
-use duologue_protocol::RawObject;
+use duologue_protocol::{RawJson, RawObject};
 use serde_json::Value;
 
 pub use agent::AgentTool;
@@ -74,11 +74,83 @@ pub use toolbox::Toolbox;
 pub use write::WriteTool;
 
 pub(crate) use files::write_whole;
-pub(crate) use glob::split as search_root;
 pub(crate) use process::{Capture, Group};
 
 /// What a tool does, while it does it.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
+
+/// What a call needs permission for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Access {
+    /// Nothing: it runs without asking.
+    Nothing,
+    /// To run this shell command.
+    Command(String),
+    /// To read this file or folder.
+    Read(String),
+    /// To change this file.
+    Change(String),
+    /// To start a sub-agent of this kind.
+    Subagent(String),
+    /// An answer that only a person can give.
+    Person,
+    /// Unknown: it is asked about.
+    Unknown,
+}
+
+/// How the calls of a sub-agent are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Category {
+    /// Reads a file.
+    Read,
+    /// Searches files.
+    Search,
+    /// Runs a command.
+    Command,
+    /// Changes a file.
+    Edit,
+    /// Anything else.
+    Other,
+}
+
+/// What the agent does when a tool is called, beside running it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Nothing.
+    Plain,
+    /// It reports a command that takes long or goes to the background.
+    Command,
+    /// It starts a sub-agent instead of running the tool.
+    Subagent,
+    /// It searches the tools that there are.
+    ToolSearch,
+    /// It enters plan mode.
+    EnterPlanMode,
+    /// It leaves plan mode.
+    ExitPlanMode,
+    /// Its input is the result of the turn.
+    StructuredOutput,
+}
+
+impl Role {
+    /// Whether a running call notices an interrupt by itself.
+    pub(crate) const fn stops_by_itself(self) -> bool {
+        matches!(self, Self::Command | Self::Subagent)
+    }
+}
+
+/// A text field of an input.
+pub(crate) fn text(input: &RawObject, name: &str) -> Option<String> {
+    Some(input.get(name)?.as_str()?.as_str().to_owned())
+}
+
+/// The same, empty if it is missing.
+fn text_or_empty(input: &RawObject, name: &str) -> String {
+    text(input, name).unwrap_or_default()
+}
 
 /// A tool that a model may call.
 ///
@@ -129,7 +201,58 @@ pub trait Tool: Debug + Send + Sync {
         self.is_read_only(input)
     }
 
-    /// Whether it looks at its input itself, and tells better what is wrong with it.
+    /// What it needs permission for, called with this input. The default is asked about, and can be allowed by a rule.
+    fn access(&self, input: &RawObject) -> Access {
+        let _ = input;
+        Access::Unknown
+    }
+
+    /// What a call does, for people.
+    fn summary(&self, input: &RawObject) -> Option<String> {
+        text(input, "description")
+    }
+
+    /// Its name in `init`, if hosts know it by another one.
+    fn name_for_hosts(&self) -> &str {
+        self.name()
+    }
+
+    /// Whether it works only if there is a person to ask.
+    fn needs_person(&self) -> bool {
+        false
+    }
+
+    /// Whether sub-agents have it, unless their kind lists their tools.
+    fn for_subagents(&self) -> bool {
+        true
+    }
+
+    /// Whether the model is told of it.
+    fn is_offered(&self) -> bool {
+        true
+    }
+
+    /// How the calls of a sub-agent are counted.
+    fn category(&self) -> Category {
+        Category::Other
+    }
+
+    /// What the agent does when it is called, beside running it.
+    fn role(&self) -> Role {
+        Role::Plain
+    }
+
+    /// Adds to the input of a call what the CLI adds.
+    fn complete_input(&self, input: &mut Value, context: &ToolContext) {
+        let _ = (input, context);
+    }
+
+    /// The content of a result for the model, if that differs from what the host gets.
+    fn content_for_model(&self, output: &ToolOutput) -> RawJson {
+        output.content.to_json()
+    }
+
+    /// Whether it checks its input itself, with better messages.
     fn checks_itself(&self) -> bool {
         false
     }

@@ -1,19 +1,27 @@
-//! Whether a tool may run: the host's hooks, then the host.
+//! Whether a tool call may run, in this order: hooks, rules, the host, the grant.
+//!
+//! 1. The `PreToolUse` hooks may deny the call, allow it, or want the host to be asked. They may change its input.
+//! 2. The [rules](PermissionRules) of the agent may deny it or allow it. A deny rule wins over a hook that allows.
+//! 3. The host is asked, and the `PermissionRequest` hooks at the same time. The first answer counts.
+//! 4. The answer becomes a [`ToolUse`]: a grant, or a denial that is sent as the result of the call.
+
+use std::pin::Pin;
 
 use duologue_protocol::agent_link::{Outcome, REJECTED};
 use duologue_protocol::control::{CanUseTool, DecisionReasonType};
 use duologue_protocol::hook::{HookSpecificOutput, PermissionRequest, PreToolUse, ToolDecision};
-use duologue_protocol::lines::{NonExecutionKind, ToolResultMeta};
+use duologue_protocol::lines::{NonExecutionKind, PermissionDecision, ToolResultMeta};
 use duologue_protocol::permission::PermissionResult;
 use duologue_protocol::system::{PermissionDenied, System};
 use duologue_protocol::{RawJson, RawObject, Text};
 use serde_json::Value;
 
+use super::verdict::{Ask, Verdict};
 use super::{Emitter, ToolCall, ToolResult, ToolUse};
 use crate::agent::TurnError;
 use crate::hooks::HookAnswers;
 
-/// What the model is told of an answer that is none. The words are the CLI's own.
+/// The result of a call whose permission answer cannot be read. The words are the CLI's own.
 const INVALID: &str = "The canUseTool callback returned an invalid permission result. Expected \
     {behavior: 'allow', updatedInput?: object} or {behavior: 'deny', message: string}. \
     updatedPermissions may hold at most 4096 updates, rules and directories in all.";
@@ -24,22 +32,46 @@ const HOOK_TIMEOUT: &str = "PreToolUse hook did not respond before its timeout (
 /// Added to the result of a call that was running when the turn was stopped. The words are the CLI's own.
 pub const STOPPED: &str = " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in part or in full, and its changes may have been written. No permission prompt was involved. Work it started elsewhere (a remote command, a background process) may still be running, so check before starting the same work again. The instruction to stop and wait still stands.";
 
-/// What hooks left of the question whether a call may run.
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "a caller handles each outcome")]
-pub enum HookVerdict {
-    /// Nothing: it was refused, and the host was told.
-    Settled(ToolUse),
-    /// It may run with this input, unless something forbids it.
-    Allowed(ToolCall),
-    /// All of it. A hook may want the host to be asked, for this reason.
-    Open(ToolCall, Option<Text>),
+/// The answer of somebody who is asked in the host's place: a decision, `None` if it cannot be read, or why there is none.
+pub type OtherAnswer<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<PermissionResult>, String>> + Send + 'a>>;
+
+/// The rules of an agent: what may run without asking, and what may not run at all.
+pub trait PermissionRules: Send + Sync {
+    /// Judges a call. The hooks have run; the input is the one that they left.
+    fn judge(&self, call: &ToolCall) -> Verdict;
+
+    /// The request that is sent to the host.
+    fn request(&self, ask: &Ask) -> CanUseTool {
+        ask.to_request()
+    }
+
+    /// Asks somebody else if the host does not answer permission requests: `--permission-prompt-tool`.
+    fn ask_other<'a>(&'a self, call: &'a ToolCall) -> Option<OtherAnswer<'a>> {
+        let _ = call;
+        None
+    }
 }
 
-/// What the hooks decided.
-enum Verdict {
-    /// Nothing, or that the host is to be asked, with this reason.
-    Ask(Option<Text>),
+/// Without rules, every call is asked about.
+struct NoRules(CanUseTool);
+
+impl PermissionRules for NoRules {
+    fn judge(&self, _: &ToolCall) -> Verdict {
+        let requires_user_interaction = self.0.requires_user_interaction.is_true();
+        Verdict::Ask(Box::new(Ask { requires_user_interaction, ..Ask::default() }))
+    }
+
+    fn request(&self, _: &Ask) -> CanUseTool {
+        self.0.clone()
+    }
+}
+
+/// What the `PreToolUse` hooks want, together.
+enum HookOpinion {
+    None,
+    /// The host is to be asked, for this reason.
+    Ask(Text),
     Allow,
     Deny(Text),
     /// The call is put off, and the turn ends.
@@ -47,259 +79,290 @@ enum Verdict {
 }
 
 impl Emitter {
-    /// Asks whether a call may run: hooks first, then the host. What the question says beyond the call
-    /// itself (a description, suggestions, a reason) is the caller's to add. A refusal is told as the
-    /// result of the call.
+    /// Asks whether a call may run: the hooks, then the host. `request` holds what the question says beyond the call itself: a
+    /// description, suggestions, a reason. A denial is sent as the result of the call.
     ///
     /// # Errors
     /// If the turn was interrupted, also by the host's answer.
-    pub async fn permit(&self, call: &ToolCall, ask: CanUseTool) -> Result<ToolUse, TurnError> {
-        match self.hooked(call).await? {
-            HookVerdict::Settled(used) => Ok(used),
-            HookVerdict::Allowed(call) => Ok(self.allowed(call, None)),
-            HookVerdict::Open(call, reason) => {
-                self.ask_host(&call, ask_because_of_hook(ask, reason)).await
-            }
-        }
+    pub async fn permit(&self, call: &ToolCall, request: CanUseTool) -> Result<ToolUse, TurnError> {
+        self.permit_with(call, &NoRules(request)).await
     }
 
-    /// Asks the hooks alone.
+    /// Asks whether a call may run: the hooks, then these rules, then the host. A denial is sent as the result of the call.
     ///
     /// # Errors
-    /// If the turn was interrupted, or a hook put the call off.
-    pub async fn hooked(&self, call: &ToolCall) -> Result<HookVerdict, TurnError> {
-        self.go_on()?;
-        let input = PreToolUse::new()
-            .tool_name(&call.name)
-            .tool_input(call.input.clone())
-            .tool_use_id(call.id.clone());
-        let run = self.session.hook(Box::new(input)).await;
-        self.go_on()?;
-        let mut call = call.clone();
-        if let Some(changed) = updated_input(&run) {
-            call.input = changed;
-        }
-        {
-            let mut record = self.record();
-            record.context.extend(run.context());
-            record.is_stopped |= run.stops();
-        }
-        if run.timed_out {
-            let used = self.refuse(&call, HOOK_TIMEOUT, "hook", Some("hook")).await;
-            return Ok(HookVerdict::Settled(used));
-        }
-        match verdict(&run, &call.name) {
-            Verdict::Deny(why) => {
-                Ok(HookVerdict::Settled(self.refuse(&call, why, "hook", Some("hook")).await))
+    /// If the turn was interrupted, also by the host's answer.
+    pub async fn permit_with(
+        &self,
+        call: &ToolCall,
+        rules: &dyn PermissionRules,
+    ) -> Result<ToolUse, TurnError> {
+        let (call, opinion) = self.run_hooks(call).await?;
+        let (hook_allows, hook_reason) = match opinion {
+            HookOpinion::Deny(why) => {
+                return Ok(self.deny(&call, why, "hook", Some("hook")).await);
             }
-            Verdict::Allow => Ok(HookVerdict::Allowed(call)),
-            Verdict::Defer => {
+            HookOpinion::Defer => {
                 let mut record = self.record();
                 record.close(&call.id);
                 record.deferred = Some(call);
-                Err(TurnError::Deferred)
+                return Err(TurnError::Deferred);
             }
-            Verdict::Ask(reason) => Ok(HookVerdict::Open(call, reason)),
+            HookOpinion::Allow => (true, None),
+            HookOpinion::Ask(reason) => (false, Some(reason)),
+            HookOpinion::None => (false, None),
+        };
+        let ask = match rules.judge(&call) {
+            Verdict::Deny(denial) => {
+                let reason = denial.reason.as_str();
+                return Ok(self.deny_without_asking(&call, denial.message.into(), reason).await);
+            }
+            Verdict::Allow(_) if hook_allows => return Ok(self.grant(call, None, by_hook())),
+            Verdict::Allow(reason) if hook_reason.is_none() => {
+                let mut decision = accepted("config");
+                decision.reason_type = reason.as_str().map(Text::from).into();
+                return Ok(self.grant(call, None, decision));
+            }
+            // A hook wants the host to be asked all the same.
+            Verdict::Allow(_) => Ask::default(),
+            // A hook cannot answer for a person.
+            Verdict::Ask(ask) if hook_allows && !ask.requires_user_interaction => {
+                return Ok(self.grant(call, None, by_hook()));
+            }
+            Verdict::Ask(ask) => *ask,
+        };
+        let mut request = rules.request(&ask);
+        if let Some(reason) = hook_reason {
+            request = request
+                .decision_reason(reason)
+                .decision_reason_type(DecisionReasonType::Hook)
+                .decision_reason_hook_event("PreToolUse");
         }
+        self.ask(&call, request, &ask.message, rules).await
     }
 
-    /// Asks the host alone. Without somebody to ask, the answer is no.
+    /// Asks the host alone. A host that does not answer permission requests denies.
     ///
     /// # Errors
     /// If the turn was interrupted, also by the host's answer.
     pub async fn ask_host(
         &self,
         call: &ToolCall,
-        mut ask: CanUseTool,
+        request: CanUseTool,
     ) -> Result<ToolUse, TurnError> {
-        if ask.display_name.is_absent() {
-            ask = ask.display_name(&call.name);
+        self.ask(call, request, "", &NoRules(CanUseTool::new())).await
+    }
+
+    /// Runs the `PreToolUse` hooks. The call has the input that they left.
+    async fn run_hooks(&self, call: &ToolCall) -> Result<(ToolCall, HookOpinion), TurnError> {
+        self.go_on()?;
+        let input = PreToolUse::new()
+            .tool_name(&call.name)
+            .tool_input(call.input.clone())
+            .tool_use_id(call.id.clone());
+        let answers = self.session.hook(Box::new(input)).await;
+        self.go_on()?;
+        let mut call = call.clone();
+        if let Some(changed) = updated_input(&answers) {
+            call.input = changed;
         }
-        let mut ask =
-            ask.tool_name(&call.name).input(call.input.clone()).tool_use_id(call.id.clone());
-        ask.agent_id = self.who.agent_id.clone().into();
-        if ask.description.is_absent() {
-            let text = |name: &str| call.input.get(name).and_then(|text| text.as_str());
-            // A command that nobody describes describes itself.
-            let described =
-                text("description").or_else(|| text("command").filter(|_| *call.name == *"Bash"));
-            ask.description = described.into();
-        }
+        let mut record = self.record();
+        record.context.extend(answers.context());
+        record.is_stopped |= answers.stops();
+        drop(record);
+        let opinion = if answers.timed_out {
+            HookOpinion::Deny(HOOK_TIMEOUT.into())
+        } else {
+            opinion(&answers, &call.name)
+        };
+        Ok((call, opinion))
+    }
+
+    /// Asks the host, or whoever answers in its place. `message` is the denial if there is nobody to ask.
+    async fn ask(
+        &self,
+        call: &ToolCall,
+        request: CanUseTool,
+        message: &str,
+        rules: &dyn PermissionRules,
+    ) -> Result<ToolUse, TurnError> {
+        let request = self.complete(request, call);
         let options = &self.session.connection.options;
         if !options.prompts && !options.lenient {
-            if let Some(used) = self.ask_hooks(call, &ask).await? {
-                return Ok(used);
+            if let Some(decision) = self.ask_hooks(call, &request).await {
+                return self.decide(call, Some(decision), by_hook()).await;
             }
-            let why = ask.decision_reason.value().cloned().unwrap_or_else(|| {
-                let name = &call.name;
-                let why = "but you haven't granted it yet.";
-                format!("Claude requested permissions to use {name}, {why}").into()
-            });
-            return Ok(self.deny_unasked(call, why, None).await);
+            if let Some(answer) = rules.ask_other(call) {
+                let answer = tokio::select! {
+                    biased;
+                    () = self.interrupted() => return Err(TurnError::Interrupted),
+                    answer = answer => answer,
+                };
+                return match answer {
+                    Ok(decision) => self.decide(call, decision, by_host()).await,
+                    Err(why) => Ok(self.fail(call, &format!("Error: {why}")).await),
+                };
+            }
+            let why = match (message, request.decision_reason.value()) {
+                ("", Some(reason)) => reason.clone(),
+                ("", None) => Ask::for_tool(&call.name).message.into(),
+                (message, _) => Text::from(message),
+            };
+            return Ok(self.deny_without_asking(call, why, None).await);
         }
-        let is_gone = self.session.connection.with(|state| state.link.has_ended());
-        // Without a way to ask, the call itself is the question: old hosts answer that.
-        let answer = self.session.connection.ask(ask.clone().into(), !options.prompts);
+        let host_has_gone = self.session.host_has_gone();
+        // A legacy host that answers no permission requests answers the call itself, with its result.
+        let answer = self.session.connection.ask(request.clone().into(), !options.prompts);
         let outcome = tokio::select! {
             biased;
             outcome = answer => outcome,
-            // Whoever answers first decides; what was asked of the others is withdrawn.
-            Some(decision) = self.decision_of_hooks(call, &ask) => {
-                return self.decided_by_hook(call, decision).await;
+            Some(decision) = self.ask_hooks(call, &request) => {
+                return self.decide(call, Some(decision), by_hook()).await;
             }
         };
         match outcome {
-            Outcome::Success(success) => self.decided(call, success.read().ok()).await,
+            Outcome::Success(success) => self.decide(call, success.read().ok(), by_host()).await,
             Outcome::Refused(failure) => {
                 let why = failure.error.as_str().unwrap_or("Unknown error");
-                let why = format!("Tool permission request failed: Error: {why}");
-                Ok(self.refuse(call, why, "config", Some("other")).await)
+                Ok(self.fail(call, &format!("Error: {why}")).await)
             }
             Outcome::ToolResult(line) => {
                 let content = line.content.value().and_then(|content| content.read().ok());
                 let mut output = ToolResult::new(content.unwrap_or_else(|| Text::default().into()));
                 output.is_error = line.is_error.value().copied();
                 self.result_line(call, output.clone(), None).await;
-                let mut replaced = self.allowed(call.clone(), None);
+                let mut used = self.grant(call.clone(), None, by_host());
                 self.record().close(&call.id);
-                replaced.replaced = Some(output);
-                Ok(replaced)
+                used.replaced = Some(output);
+                Ok(used)
             }
             Outcome::Withdrawn => {
                 self.record().deny(call);
                 Err(TurnError::Interrupted)
             }
+            _ if host_has_gone => Ok(self.fail(call, "Error: Stream closed").await),
             _ => {
-                let why = if is_gone {
-                    "Tool permission request failed: Error: Stream closed"
-                } else {
-                    "Tool permission request failed: AbortError: Tool permission stream closed \
-                     before response received"
-                };
-                Ok(self.refuse(call, why, "config", Some("other")).await)
+                let why = "AbortError: Tool permission stream closed before response received";
+                Ok(self.fail(call, why).await)
             }
         }
     }
 
-    /// Asks the hooks that may answer in the host's place, and tells what they decided, if they did.
-    ///
-    /// # Errors
-    /// If the turn was interrupted.
-    pub async fn ask_hooks(
-        &self,
-        call: &ToolCall,
-        ask: &CanUseTool,
-    ) -> Result<Option<ToolUse>, TurnError> {
-        match self.decision_of_hooks(call, ask).await {
-            Some(decision) => self.decided_by_hook(call, decision).await.map(Some),
-            None => Ok(None),
+    /// Fills in what the caller left open.
+    fn complete(&self, mut request: CanUseTool, call: &ToolCall) -> CanUseTool {
+        if request.display_name.is_absent() {
+            request = request.display_name(&call.name);
         }
+        request =
+            request.tool_name(&call.name).input(call.input.clone()).tool_use_id(call.id.clone());
+        request.agent_id = self.who.agent_id.clone().into();
+        if request.description.is_absent() {
+            let text = |name: &str| call.input.get(name).and_then(|text| text.as_str());
+            // A shell command without a description describes itself.
+            let command = || text("command").filter(|_| *call.name == *"Bash");
+            request.description = text("description").or_else(command).into();
+        }
+        request
     }
 
-    async fn decision_of_hooks(
-        &self,
-        call: &ToolCall,
-        ask: &CanUseTool,
-    ) -> Option<PermissionResult> {
+    /// Runs the `PermissionRequest` hooks, which may answer in the host's place.
+    async fn ask_hooks(&self, call: &ToolCall, request: &CanUseTool) -> Option<PermissionResult> {
         let mut input =
             PermissionRequest::new().tool_name(&call.name).tool_input(call.input.clone());
-        input.permission_suggestions = ask.permission_suggestions.clone();
-        input.mcp_server = ask.mcp_server.clone();
-        let run = self.session.hook(Box::new(input)).await;
-        run.outputs.iter().find_map(|output| match output.specific.value() {
-            Some(HookSpecificOutput::PermissionRequest(specific)) => {
-                specific.decision.value().cloned()
-            }
+        input.permission_suggestions = request.permission_suggestions.clone();
+        input.mcp_server = request.mcp_server.clone();
+        let answers = self.session.hook(Box::new(input)).await;
+        let decision = answers.outputs.iter().find_map(|output| match output.specific.value() {
+            Some(HookSpecificOutput::PermissionRequest(specific)) => specific.decision.value(),
             _ => None,
+        });
+        Some(match decision?.clone() {
+            PermissionResult::Deny(deny) if deny.message.value().is_none() => {
+                PermissionResult::Deny(deny.message("Permission denied by hook"))
+            }
+            decision => decision,
         })
     }
 
-    async fn decided_by_hook(
-        &self,
-        call: &ToolCall,
-        decision: PermissionResult,
-    ) -> Result<ToolUse, TurnError> {
-        let decision = match decision {
-            PermissionResult::Deny(mut deny) => {
-                if deny.message.value().is_none() {
-                    deny = deny.message("Permission denied by hook");
-                }
-                PermissionResult::Deny(deny)
-            }
-            other => other,
-        };
-        let mut used = self.decided(call, Some(decision)).await?;
-        used.is_by_hook = true;
-        Ok(used)
-    }
-
-    /// Applies a decision about a call, and reports a denial. `None` is an answer that could not be read.
-    ///
-    /// # Errors
-    /// If the decision interrupts the turn.
-    pub async fn decided(
+    /// Applies a decision, and sends a denial. `None` is an answer that could not be read.
+    async fn decide(
         &self,
         call: &ToolCall,
         decision: Option<PermissionResult>,
+        by: PermissionDecision,
     ) -> Result<ToolUse, TurnError> {
         match decision {
             Some(PermissionResult::Allow(allow)) => {
                 let updates = allow.updated_permissions.items().to_vec();
                 self.session.apply(&updates).await;
-                let mut allowed = self.allowed(call.clone(), allow.updated_input.into_value());
-                allowed.updates = updates;
-                Ok(allowed)
+                let mut used = self.grant(call.clone(), allow.updated_input.into_value(), by);
+                used.updates = updates;
+                Ok(used)
             }
             Some(PermissionResult::Deny(deny)) if deny.interrupt.is_true() => {
-                self.reject(call).await;
+                self.record().deny(call);
+                self.rejected_line(call).await;
+                self.record().is_rejected = true;
                 Err(TurnError::Interrupted)
             }
-            Some(PermissionResult::Deny(deny)) => match deny.message.value() {
-                Some(message) => Ok(self.refuse(call, message, "user_reject", None).await),
-                None => Ok(self.refuse(call, INVALID, "config", Some("other")).await),
-            },
-            _ => Ok(self.refuse(call, INVALID, "config", Some("other")).await),
+            Some(PermissionResult::Deny(deny)) if deny.message.value().is_some() => {
+                let message = deny.message.into_value().unwrap_or_default();
+                Ok(self.deny(call, message, "user_reject", None).await)
+            }
+            _ => Ok(self.deny(call, INVALID, "config", Some("other")).await),
         }
     }
 
     /// The call may run, with this input if it was changed.
-    pub fn allowed(&self, call: ToolCall, input: Option<RawObject>) -> ToolUse {
+    fn grant(
+        &self,
+        call: ToolCall,
+        input: Option<RawObject>,
+        decision: PermissionDecision,
+    ) -> ToolUse {
         if self.is_main() {
             self.record().permit(&call.id);
         }
         let input = input.unwrap_or_else(|| call.input.clone());
+        ToolUse { call, input, updates: Vec::new(), decision, denial: None, replaced: None }
+    }
+
+    /// Denies a call, sends that as its result, and counts it.
+    async fn deny(
+        &self,
+        call: &ToolCall,
+        message: impl Into<Text> + Send,
+        source: &str,
+        reason_type: Option<&str>,
+    ) -> ToolUse {
+        let message = message.into();
+        self.record().deny(call);
+        let mut decision = PermissionDecision::new().decision("reject").source(source);
+        decision.reason_type = reason_type.map(Text::from).into();
+        let meta = ToolResultMeta::new()
+            .id(call.id.clone())
+            .non_execution_kind(NonExecutionKind::PermissionRule)
+            .permission_decision(decision.clone());
+        self.result_line(call, ToolResult::error(&message), Some(meta)).await;
+        self.take_waiting_prompts();
         ToolUse {
-            call,
-            input,
+            call: call.clone(),
+            input: call.input.clone(),
             updates: Vec::new(),
-            refusal: None,
-            is_by_hook: false,
+            decision,
+            denial: Some(message),
             replaced: None,
         }
     }
 
-    /// The host says no, and that the turn ends.
-    async fn reject(&self, call: &ToolCall) {
-        self.record().deny(call);
-        self.rejected_line(call).await;
-        self.record().is_rejected = true;
+    /// Denies a call because the host could not be asked.
+    async fn fail(&self, call: &ToolCall, why: &str) -> ToolUse {
+        let why = format!("Tool permission request failed: {why}");
+        self.deny(call, why, "config", Some("other")).await
     }
 
-    /// The result of a call that the person stopped.
-    pub(crate) async fn rejected_line(&self, call: &ToolCall) {
-        let meta = ToolResultMeta::new()
-            .id(call.id.clone())
-            .non_execution_kind(NonExecutionKind::UserRejected);
-        // One that ran may have done something: the model should know.
-        let is_stopped = self.record().is_permitted(&call.id);
-        let text = if is_stopped { format!("{REJECTED}{STOPPED}") } else { REJECTED.to_owned() };
-        let output = ToolResult::error(text)
-            .structured(RawJson::from(Value::from("User rejected tool use")));
-        self.result_line(call, output, Some(meta)).await;
-    }
-
-    /// Denies a call without asking the host, and reports it.
-    pub async fn deny_unasked(
+    /// Denies a call that the host was not asked about, and reports it to the host.
+    async fn deny_without_asking(
         &self,
         call: &ToolCall,
         why: Text,
@@ -314,53 +377,67 @@ impl Emitter {
         line.agent_id = self.who.agent_id.clone().into();
         line.decision_reason_type = reason_type.map(Text::from).into();
         self.session.connection.say(System::from(Box::new(line))).await;
-        self.refuse(call, why, "config", reason_type).await
+        self.deny(call, why, "config", reason_type).await
+    }
+
+    /// Sends the result of a call that the person stopped.
+    pub(crate) async fn rejected_line(&self, call: &ToolCall) {
+        let meta = ToolResultMeta::new()
+            .id(call.id.clone())
+            .non_execution_kind(NonExecutionKind::UserRejected);
+        // A call that was running may have had effects: the model should know.
+        let was_running = self.record().is_permitted(&call.id);
+        let text = if was_running { format!("{REJECTED}{STOPPED}") } else { REJECTED.to_owned() };
+        let output = ToolResult::error(text)
+            .structured(RawJson::from(Value::from("User rejected tool use")));
+        self.result_line(call, output, Some(meta)).await;
     }
 }
 
-/// A question that a hook wants to be asked.
-pub fn ask_because_of_hook(ask: CanUseTool, reason: Option<Text>) -> CanUseTool {
-    match reason {
-        Some(reason) => ask
-            .decision_reason(reason)
-            .decision_reason_type(DecisionReasonType::Hook)
-            .decision_reason_hook_event("PreToolUse"),
-        None => ask,
-    }
+fn accepted(source: &str) -> PermissionDecision {
+    PermissionDecision::new().decision("accept").source(source)
 }
 
-fn updated_input(run: &HookAnswers) -> Option<RawObject> {
-    run.outputs.iter().rev().find_map(|output| match output.specific.value() {
+fn by_hook() -> PermissionDecision {
+    accepted("hook").reason_type("hook")
+}
+
+pub(super) fn by_host() -> PermissionDecision {
+    accepted("user_temporary")
+}
+
+fn updated_input(answers: &HookAnswers) -> Option<RawObject> {
+    answers.outputs.iter().rev().find_map(|output| match output.specific.value() {
         Some(HookSpecificOutput::PreToolUse(specific)) => specific.updated_input.value().cloned(),
         _ => None,
     })
 }
 
-/// No beats ask, ask beats yes.
-fn verdict(run: &HookAnswers, tool: &str) -> Verdict {
-    let denied =
-        |reason: &str| Verdict::Deny(format!("PreToolUse:{tool} hook error: {reason}").into());
-    if run.failed_and_blocks {
-        return denied("the hook failed");
+/// What the `PreToolUse` hooks want. Deny overrides ask, ask overrides allow.
+fn opinion(answers: &HookAnswers, tool: &str) -> HookOpinion {
+    let deny =
+        |reason: &str| HookOpinion::Deny(format!("PreToolUse:{tool} hook error: {reason}").into());
+    if answers.failed_and_blocks {
+        return deny("the hook failed");
     }
-    if let Some(reason) = run.block() {
-        return denied(&reason);
+    if let Some(reason) = answers.block() {
+        return deny(&reason);
     }
-    let mut verdict = Verdict::Ask(None);
-    for output in &run.outputs {
+    let mut opinion = HookOpinion::None;
+    for output in &answers.outputs {
         let Some(HookSpecificOutput::PreToolUse(specific)) = output.specific.value() else {
             continue;
         };
         let reason = specific.permission_decision_reason.value().cloned();
         match specific.permission_decision.value() {
-            Some(ToolDecision::Deny) => return denied(&reason.unwrap_or_default()),
-            Some(ToolDecision::Defer) => return Verdict::Defer,
-            Some(ToolDecision::Ask) => verdict = Verdict::Ask(Some(reason.unwrap_or_default())),
-            Some(ToolDecision::Allow) if matches!(verdict, Verdict::Ask(None)) => {
-                verdict = Verdict::Allow;
+            Some(ToolDecision::Deny) => return deny(&reason.unwrap_or_default()),
+            Some(ToolDecision::Defer) => return HookOpinion::Defer,
+            Some(ToolDecision::Ask) => opinion = HookOpinion::Ask(reason.unwrap_or_default()),
+            Some(ToolDecision::Allow) if matches!(opinion, HookOpinion::None) => {
+                opinion = HookOpinion::Allow;
             }
             _ => {}
         }
     }
-    verdict
+    opinion
 }

@@ -76,7 +76,7 @@ impl Emitter {
         self.end_message(StopReason::ToolUse).await?;
         let ask = CanUseTool::new().requires_user_interaction(true);
         let used = self.permit(&call, ask).await?;
-        if let Some(why) = used.refusal() {
+        if let Some(why) = used.denial() {
             return Ok(PlanVerdict::SentBack(Text::from(why)));
         }
         let chosen =

@@ -2,13 +2,14 @@
 
 use duologue_protocol::content::{Content, ContentBlock, ToolResultBlock};
 use duologue_protocol::hook::{PostToolUse, PostToolUseFailure};
-use duologue_protocol::lines::{NonExecutionKind, PermissionDecision, ToolResultMeta};
+use duologue_protocol::lines::{PermissionDecision, ToolResultMeta};
 use duologue_protocol::message::StopReason;
 use duologue_protocol::permission::PermissionUpdate;
 use duologue_protocol::{RawJson, RawObject, Text, ToolUseId};
 use serde_json::Value;
 
 use super::Emitter;
+use super::permission::by_host;
 use crate::agent::{TurnError, TurnResult};
 
 /// A call of a tool, as the model made it.
@@ -33,9 +34,9 @@ pub struct ToolUse {
     pub input: RawObject,
     /// How the host wants the permissions to change.
     pub updates: Vec<PermissionUpdate>,
-    pub(super) refusal: Option<Text>,
-    /// Whether a hook answered in the host's place.
-    pub is_by_hook: bool,
+    /// Who allowed or denied it.
+    pub decision: PermissionDecision,
+    pub(super) denial: Option<Text>,
     /// What the host gave in place of the tool's result, if it did.
     pub replaced: Option<ToolResult>,
 }
@@ -43,17 +44,17 @@ pub struct ToolUse {
 impl ToolUse {
     /// Whether it may run. If so, run it and tell [`tool_result`](Emitter::tool_result).
     pub const fn is_allowed(&self) -> bool {
-        self.refusal.is_none() && self.replaced.is_none()
+        self.denial.is_none() && self.replaced.is_none()
     }
 
     /// Whether it was refused. The host has been told the result already.
     pub const fn is_error(&self) -> bool {
-        self.refusal.is_some()
+        self.denial.is_some()
     }
 
-    /// Why it was refused: what the model is told.
-    pub fn refusal(&self) -> Option<&str> {
-        self.refusal.as_deref()
+    /// Why it was denied: what the model reads.
+    pub fn denial(&self) -> Option<&str> {
+        self.denial.as_deref()
     }
 }
 
@@ -131,8 +132,7 @@ impl Emitter {
     /// If the turn was interrupted, or a hook wants it to stop.
     pub async fn tool_result(&self, call: &ToolCall, output: ToolResult) -> TurnResult {
         self.go_on()?;
-        let decision = PermissionDecision::new().decision("accept").source("user_temporary");
-        let meta = ToolResultMeta::new().id(call.id.clone()).permission_decision(decision);
+        let meta = ToolResultMeta::new().id(call.id.clone()).permission_decision(by_host());
         self.tool_result_with(call, output, meta).await
     }
 
@@ -150,7 +150,7 @@ impl Emitter {
         self.go_on()?;
         self.end_message(StopReason::ToolUse).await?;
         self.result_line(call, output, Some(meta)).await;
-        self.fold();
+        self.take_waiting_prompts();
         if self.record().is_stopped { Err(TurnError::Stopped) } else { Ok(()) }
     }
 
@@ -224,35 +224,8 @@ impl Emitter {
         self.say_user(line).await;
     }
 
-    /// Reports that a call was denied, and counts it.
-    pub async fn refuse(
-        &self,
-        call: &ToolCall,
-        message: impl Into<Text> + Send,
-        source: &str,
-        reason_type: Option<&str>,
-    ) -> ToolUse {
-        let message = message.into();
-        self.record().deny(call);
-        let mut decision = PermissionDecision::new().decision("reject").source(source);
-        decision.reason_type = reason_type.map(Text::from).into();
-        let meta = ToolResultMeta::new()
-            .id(call.id.clone())
-            .non_execution_kind(NonExecutionKind::PermissionRule)
-            .permission_decision(decision);
-        self.result_line(call, ToolResult::error(&message), Some(meta)).await;
-        self.fold();
-        ToolUse {
-            call: call.clone(),
-            input: call.input.clone(),
-            updates: Vec::new(),
-            refusal: Some(message),
-            is_by_hook: false,
-            replaced: None,
-        }
-    }
-
-    fn fold(&self) {
+    /// Takes prompts that wait into the turn.
+    pub(super) fn take_waiting_prompts(&self) {
         if self.is_main() {
             let time = crate::clock::timestamp();
             let folded = self.session.connection.with(|state| state.link.fold(Some(time)));

@@ -13,7 +13,7 @@ async fn with_hooks(hooks: Value) -> Host {
             if done.is_allowed() {
                 turn.tool_result(&done.call, ToolResult::new("a.txt")).await?;
             }
-            let said = done.refusal().unwrap_or("ran").to_owned();
+            let said = done.denial().unwrap_or("ran").to_owned();
             turn.say(said).await
         })
     });

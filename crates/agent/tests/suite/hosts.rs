@@ -46,7 +46,7 @@ fn runs_a_command() -> impl Agent + 'static {
     acts(|turn| {
         Box::pin(async move {
             let done = turn.use_tool("Bash", json!({ "command": "rm -rf build" })).await?;
-            let said = match done.refusal() {
+            let said = match done.denial() {
                 Some(why) => format!("refused: {why}"),
                 None => {
                     turn.tool_result(&done.call, ToolResult::new("ok")).await?;

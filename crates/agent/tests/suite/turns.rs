@@ -253,7 +253,7 @@ async fn the_end_of_the_host_lets_the_turn_finish() {
     let agent = acts(|turn| {
         Box::pin(async move {
             let done = turn.use_tool("Bash", json!({ "command": "x" })).await?;
-            assert!(done.refusal().unwrap().contains("stream closed before response received"));
+            assert!(done.denial().unwrap().contains("stream closed before response received"));
             turn.say("went on").await
         })
     });
@@ -405,7 +405,7 @@ async fn whoever_asks_after_the_host_has_gone_is_told_so() {
             let mut said = Vec::new();
             for _ in 0..2 {
                 let done = turn.use_tool("Bash", json!({})).await?;
-                said.push(done.refusal().unwrap().to_owned());
+                said.push(done.denial().unwrap().to_owned());
             }
             turn.say(said.join("; ")).await
         })

@@ -6,15 +6,14 @@ use duologue_protocol::permission::{
     PermissionBehavior, PermissionDestination, PermissionMode, PermissionUpdate,
 };
 
+use super::programs::only_changes_files;
 use super::reach::Reach;
-use super::readonly::reads;
+use super::read_only::reads;
 use super::runs::Runs;
 use super::shell::{self, Joint, Part, Unclear, Word};
-use super::verdict::{accept_edits, allow_folder, allow_rule, deny};
+use super::suggestions::{accept_edits, allow_folder, allow_rule};
 use super::{Ask, Permissions, Reason, Verdict};
-
-/// Commands that change files, and nothing else, with the options that do not change that.
-const FILE_COMMANDS: [&str; 6] = ["touch", "mkdir", "rm", "rmdir", "mv", "cp"];
+use crate::tools::{BashTool, ReadTool};
 
 /// How many rules are suggested at once.
 const MAX_RULES: usize = 5;
@@ -36,11 +35,11 @@ impl Permissions {
         let script = shell::read(command);
         let runs = Runs::of(command, &script);
         let about = |behavior: PermissionBehavior| {
-            self.rules_of(behavior, "Bash")
+            self.rules_of(behavior, BashTool::NAME)
                 .any(|rule| runs.lines.iter().any(|line| rule.matches_command(line, false)))
         };
         let maybe_about = |behavior: PermissionBehavior| {
-            self.rules_of(behavior, "Bash").find(|rule| {
+            self.rules_of(behavior, BashTool::NAME).find(|rule| {
                 runs.hidden
                     || runs.lines.iter().any(|line| rule.may_match(line))
                     || runs.texts.iter().any(|text| rule.mentioned(text))
@@ -48,12 +47,15 @@ impl Permissions {
         };
         if about(PermissionBehavior::Deny) {
             let message = format!("Permission to use Bash with command {command} has been denied.");
-            return deny(message, Reason::Rule);
+            return Verdict::deny(message, Reason::Rule);
         }
         let parsed = script.parse(command);
         let obstacles = parsed.map(|parts| self.obstacles(parts, cwd));
         let denied = |path: &Path| {
-            deny(format!("Permission to use {} has been denied.", path.display()), Reason::Rule)
+            Verdict::deny(
+                format!("Permission to use {} has been denied.", path.display()),
+                Reason::Rule,
+            )
         };
         if let Ok(obstacles) = &obstacles
             && let Some((_, Obstacle::Denied(path))) = obstacles.first()
@@ -81,7 +83,7 @@ impl Permissions {
             return Verdict::Allow(Reason::Mode);
         }
         let allowed_whole = self
-            .rules_of(PermissionBehavior::Allow, "Bash")
+            .rules_of(PermissionBehavior::Allow, BashTool::NAME)
             .any(|rule| rule.content.is_none() || rule.matches_command(command, true));
         if !must_ask && allowed_whole {
             return Verdict::Allow(Reason::Rule);
@@ -160,7 +162,7 @@ impl Permissions {
     fn obstacle(&self, part: &Part, cwd: &Path) -> Option<Obstacle> {
         let text = part.text();
         let allowed = || {
-            self.rules_of(PermissionBehavior::Allow, "Bash")
+            self.rules_of(PermissionBehavior::Allow, BashTool::NAME)
                 .any(|rule| rule.matches_command(&text, false))
         };
         if part.assigns() {
@@ -242,7 +244,7 @@ impl Permissions {
         } else if let Some((part, path)) = outside {
             suggestions.push(rule(command.to_owned()));
             suggestions.push(allow_rule(
-                "Read",
+                ReadTool::NAME,
                 Some(&format!("/{}/**", path.parent().unwrap_or(path).display())),
                 PermissionDestination::Session,
             ));
@@ -360,7 +362,7 @@ fn ask_unclear(command: &str, unclear: Unclear) -> Verdict {
 
 /// Suggests to allow a command for good.
 fn rule(content: String) -> PermissionUpdate {
-    allow_rule("Bash", Some(&content), PermissionDestination::LocalSettings)
+    allow_rule(BashTool::NAME, Some(&content), PermissionDestination::LocalSettings)
 }
 
 /// The beginning of a command that a rule may be about: `npm install *`. Only where the second word
@@ -376,7 +378,7 @@ fn prefix(part: &Part) -> Option<String> {
 /// The paths that a command that only changes files would change.
 fn file_operands(part: &Part) -> Option<Vec<&str>> {
     let (name, arguments) = part.words.split_first()?;
-    if !FILE_COMMANDS.contains(&name.value.as_str()) || part.words.iter().any(|word| word.globs) {
+    if !only_changes_files(&name.value) || part.words.iter().any(|word| word.globs) {
         return None;
     }
     let options = ["-r", "-f", "-rf", "-fr", "-R", "-p", "-v", "-n", "-a", "-i", "--"];

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use duologue_protocol::permission::{PermissionBehavior, PermissionDestination, PermissionMode};
 
 use super::rule::Paths;
-use super::verdict::{accept_edits, allow_folder, allow_rule, deny};
+use super::suggestions::{accept_edits, allow_folder, allow_rule};
 use super::{Ask, Permissions, Reason, Verdict};
 use crate::path;
+use crate::tools::{EditTool, ReadTool, WriteTool};
 
 /// Folders whose files decide what runs later.
 const DELICATE_FOLDERS: [&str; 6] =
@@ -119,21 +120,29 @@ impl Permissions {
         let Some(real) = &judged.real else { return false };
         self.is_inside(judged)
             || self.readable().any(|folder| real.starts_with(folder))
-            || self.rule_says(PermissionBehavior::Allow, &["Read", "Edit", "Write"], judged)
+            || self.rule_says(
+                PermissionBehavior::Allow,
+                &[ReadTool::NAME, EditTool::NAME, WriteTool::NAME],
+                judged,
+            )
     }
 
     /// The files that deny rules keep from being read.
     pub fn hidden_files(&self) -> HiddenFiles {
-        let rules = self.rules_of(PermissionBehavior::Deny, "Read");
+        let rules = self.rules_of(PermissionBehavior::Deny, ReadTool::NAME);
         HiddenFiles { rules: rules.filter_map(|rule| rule.paths(self.places())).collect() }
     }
 
     pub(super) fn forbids_reading(&self, judged: &Judged) -> bool {
-        self.rule_says(PermissionBehavior::Deny, &["Read"], judged)
+        self.rule_says(PermissionBehavior::Deny, &[ReadTool::NAME], judged)
     }
 
     pub(super) fn forbids_changing(&self, judged: &Judged) -> bool {
-        self.rule_says(PermissionBehavior::Deny, &["Read", "Edit", "Write"], judged)
+        self.rule_says(
+            PermissionBehavior::Deny,
+            &[ReadTool::NAME, EditTool::NAME, WriteTool::NAME],
+            judged,
+        )
     }
 
     /// Whether a rule with a path says so. To forbid, either form of the path is enough; to allow
@@ -152,14 +161,14 @@ impl Permissions {
     pub(super) fn judge_reading(&self, tool: &str, path: &str, cwd: &Path) -> Verdict {
         let judged = self.resolve(path, cwd);
         if self.forbids_reading(&judged) {
-            if tool != "Read" {
+            if tool != ReadTool::NAME {
                 let message =
                     format!("Permission to read {} has been denied.", judged.shown.display());
-                return deny(message, Reason::Rule);
+                return Verdict::deny(message, Reason::Rule);
             }
             return denied_path();
         }
-        let must_ask = self.rule_says(PermissionBehavior::Ask, &["Read"], &judged);
+        let must_ask = self.rule_says(PermissionBehavior::Ask, &[ReadTool::NAME], &judged);
         if !must_ask {
             if self.mode() == PermissionMode::BypassPermissions || self.is_inside(&judged) {
                 return Verdict::Allow(Reason::Mode);
@@ -175,7 +184,7 @@ impl Permissions {
         let content = format!("/{}/**", folder.display());
         let mut ask = self.ask_path(&judged);
         ask.suggestions =
-            Some(vec![allow_rule("Read", Some(&content), PermissionDestination::Session)]);
+            Some(vec![allow_rule(ReadTool::NAME, Some(&content), PermissionDestination::Session)]);
         Verdict::Ask(Box::new(ask))
     }
 
@@ -185,14 +194,19 @@ impl Permissions {
         if self.forbids_changing(&judged) {
             return denied_path();
         }
-        let must_ask = self.rule_says(PermissionBehavior::Ask, &["Edit", "Write"], &judged);
+        let must_ask =
+            self.rule_says(PermissionBehavior::Ask, &[EditTool::NAME, WriteTool::NAME], &judged);
         let is_plan = judged.real.is_some() && judged.real.as_deref() == self.plan_file();
         if !must_ask {
             if self.mode() == PermissionMode::BypassPermissions || is_plan {
                 return Verdict::Allow(Reason::Mode);
             }
             if self.allows_tool(tool)
-                || self.rule_says(PermissionBehavior::Allow, &["Edit", "Write"], &judged)
+                || self.rule_says(
+                    PermissionBehavior::Allow,
+                    &[EditTool::NAME, WriteTool::NAME],
+                    &judged,
+                )
             {
                 return Verdict::Allow(Reason::Rule);
             }
@@ -242,5 +256,8 @@ impl Permissions {
 }
 
 fn denied_path() -> Verdict {
-    deny("File is in a directory that is denied by your permission settings.", Reason::Rule)
+    Verdict::deny(
+        "File is in a directory that is denied by your permission settings.",
+        Reason::Rule,
+    )
 }

@@ -1,6 +1,233 @@
-//! What is known about programs: which run others, and which run nothing.
+//! What is known about programs: one table, and the questions that it answers.
 
 use super::shell::Part;
+
+/// It runs the command that follows, or a text among its arguments.
+const WRAPPER: u32 = 1;
+/// A shell: it runs a text, a script or its input.
+const SHELL: u32 = 1 << 1;
+/// It runs its arguments as a text.
+const EVAL: u32 = 1 << 2;
+/// It runs a file.
+const SOURCE: u32 = 1 << 3;
+/// It runs its argument later.
+const TRAP: u32 = 1 << 4;
+/// It runs what follows `-exec`.
+const FIND: u32 = 1 << 5;
+/// Its arguments set variables.
+const DECLARES: u32 = 1 << 6;
+/// It runs nothing, whatever it is given. An option may still name a program.
+const RUNS_NOTHING: u32 = 1 << 7;
+/// Its first argument is a subcommand: `git rm` is not `rm`.
+const SUBCOMMANDS: u32 = 1 << 8;
+/// It reads the files that it is given.
+const READS: u32 = 1 << 9;
+/// It changes the files that it is given.
+const CHANGES: u32 = 1 << 10;
+/// It changes files and does nothing else, with the options that are known.
+const ONLY_FILES: u32 = 1 << 11;
+/// It reads files and writes nothing but output, with any option.
+const HARMLESS: u32 = 1 << 12;
+/// It reads no file and writes nothing but output, with any argument.
+const SPEAKS: u32 = 1 << 13;
+/// Its arguments are words to print, not files.
+const PRINTS: u32 = 1 << 14;
+/// It prints nothing when it succeeds.
+const SILENT: u32 = 1 << 15;
+
+/// Every program that is known, sorted by name.
+const PROGRAMS: &[(&str, u32)] = &[
+    (".", SOURCE),
+    (":", RUNS_NOTHING | PRINTS),
+    ("apt", SUBCOMMANDS),
+    ("apt-get", SUBCOMMANDS),
+    ("arch", RUNS_NOTHING | SPEAKS),
+    ("ash", SHELL),
+    ("awk", READS),
+    ("base32", READS),
+    ("base64", READS),
+    ("basename", RUNS_NOTHING | SPEAKS),
+    ("bash", SHELL),
+    ("bat", READS),
+    ("brew", SUBCOMMANDS),
+    ("builtin", WRAPPER),
+    ("busybox", WRAPPER),
+    ("bwrap", WRAPPER),
+    ("caffeinate", WRAPPER),
+    ("capsh", WRAPPER),
+    ("cargo", SUBCOMMANDS),
+    ("cat", RUNS_NOTHING | READS | HARMLESS),
+    ("cd", RUNS_NOTHING | READS | SILENT),
+    ("chgrp", SILENT),
+    ("chmod", CHANGES | SILENT),
+    ("chown", CHANGES | SILENT),
+    ("chronic", WRAPPER),
+    ("chroot", WRAPPER),
+    ("chrt", WRAPPER),
+    ("cksum", RUNS_NOTHING | READS | HARMLESS),
+    ("cmp", RUNS_NOTHING | READS | HARMLESS),
+    ("comm", RUNS_NOTHING | READS | HARMLESS),
+    ("command", WRAPPER),
+    ("coproc", WRAPPER),
+    ("cp", READS | CHANGES | ONLY_FILES | SILENT),
+    ("csh", SHELL),
+    ("cut", RUNS_NOTHING | READS | HARMLESS),
+    ("dash", SHELL),
+    ("date", RUNS_NOTHING),
+    ("dbus-run-session", WRAPPER),
+    ("dd", READS | CHANGES),
+    ("declare", DECLARES),
+    ("df", RUNS_NOTHING | HARMLESS),
+    ("diff", RUNS_NOTHING | READS | HARMLESS),
+    ("dirname", RUNS_NOTHING | SPEAKS),
+    ("doas", WRAPPER),
+    ("docker", SUBCOMMANDS),
+    ("du", RUNS_NOTHING | READS | HARMLESS),
+    ("echo", RUNS_NOTHING | SPEAKS | PRINTS),
+    ("egrep", RUNS_NOTHING | READS),
+    ("entr", WRAPPER),
+    ("env", WRAPPER),
+    ("eval", EVAL),
+    ("exec", WRAPPER),
+    ("exit", RUNS_NOTHING),
+    ("export", DECLARES | SILENT),
+    ("fakeroot", WRAPPER),
+    ("false", RUNS_NOTHING | SPEAKS | PRINTS),
+    ("fd", FIND),
+    ("fdfind", FIND),
+    ("fgrep", RUNS_NOTHING | READS),
+    ("file", RUNS_NOTHING | READS),
+    ("find", FIND | READS),
+    ("firejail", WRAPPER),
+    ("fish", SHELL),
+    ("flock", WRAPPER),
+    ("gawk", READS),
+    ("gdb", WRAPPER),
+    ("gh", SUBCOMMANDS),
+    ("git", SUBCOMMANDS),
+    ("go", SUBCOMMANDS),
+    ("grep", RUNS_NOTHING | READS),
+    ("groups", RUNS_NOTHING | SPEAKS),
+    ("gtimeout", WRAPPER),
+    ("head", RUNS_NOTHING | READS | HARMLESS),
+    ("hexdump", READS),
+    ("hg", SUBCOMMANDS),
+    ("hyperfine", WRAPPER),
+    ("id", RUNS_NOTHING | SPEAKS),
+    ("install", CHANGES),
+    ("ionice", WRAPPER),
+    ("jq", READS),
+    ("ksh", SHELL),
+    ("kubectl", SUBCOMMANDS),
+    ("less", READS),
+    ("linux32", WRAPPER),
+    ("linux64", WRAPPER),
+    ("ln", CHANGES | SILENT),
+    ("local", DECLARES),
+    ("ls", RUNS_NOTHING | READS | HARMLESS),
+    ("ltrace", WRAPPER),
+    ("md5sum", RUNS_NOTHING | READS | HARMLESS),
+    ("mkdir", RUNS_NOTHING | CHANGES | ONLY_FILES | SILENT),
+    ("mksh", SHELL),
+    ("more", READS),
+    ("mv", READS | CHANGES | ONLY_FILES | SILENT),
+    ("nice", WRAPPER),
+    ("nl", RUNS_NOTHING | READS | HARMLESS),
+    ("nohup", WRAPPER),
+    ("npm", SUBCOMMANDS),
+    ("nproc", RUNS_NOTHING | SPEAKS),
+    ("nsenter", WRAPPER),
+    ("numactl", WRAPPER),
+    ("od", READS),
+    ("parallel", WRAPPER),
+    ("paste", RUNS_NOTHING | READS | HARMLESS),
+    ("perf", WRAPPER),
+    ("pip", SUBCOMMANDS),
+    ("pip3", SUBCOMMANDS),
+    ("pkexec", WRAPPER),
+    ("pnpm", SUBCOMMANDS),
+    ("podman", SUBCOMMANDS),
+    ("printf", RUNS_NOTHING | PRINTS),
+    ("prlimit", WRAPPER),
+    ("proot", WRAPPER),
+    ("pushd", READS),
+    ("pwd", RUNS_NOTHING | SPEAKS),
+    ("pwsh", SHELL),
+    ("rbash", SHELL),
+    ("readlink", RUNS_NOTHING | READS | HARMLESS),
+    ("readonly", DECLARES),
+    ("realpath", RUNS_NOTHING | READS | HARMLESS),
+    ("return", RUNS_NOTHING),
+    ("rev", RUNS_NOTHING | READS | HARMLESS),
+    ("rg", RUNS_NOTHING | READS),
+    ("rlwrap", WRAPPER),
+    ("rm", RUNS_NOTHING | CHANGES | ONLY_FILES | SILENT),
+    ("rmdir", RUNS_NOTHING | CHANGES | ONLY_FILES | SILENT),
+    ("runuser", WRAPPER),
+    ("script", WRAPPER),
+    ("sed", READS),
+    ("seq", RUNS_NOTHING | SPEAKS),
+    ("setarch", WRAPPER),
+    ("setpriv", WRAPPER),
+    ("setsid", WRAPPER),
+    ("sh", SHELL),
+    ("sha1sum", RUNS_NOTHING | READS | HARMLESS),
+    ("sha256sum", RUNS_NOTHING | READS | HARMLESS),
+    ("sha512sum", RUNS_NOTHING | READS | HARMLESS),
+    ("shred", CHANGES),
+    ("sleep", RUNS_NOTHING | SPEAKS),
+    ("sort", RUNS_NOTHING | READS),
+    ("source", SOURCE),
+    ("ssh", WRAPPER),
+    ("stat", RUNS_NOTHING | READS | HARMLESS),
+    ("stdbuf", WRAPPER),
+    ("strace", WRAPPER),
+    ("strings", READS),
+    ("su", WRAPPER),
+    ("sudo", WRAPPER),
+    ("svn", SUBCOMMANDS),
+    ("systemd-run", WRAPPER),
+    ("tac", RUNS_NOTHING | READS | HARMLESS),
+    ("tail", RUNS_NOTHING | READS | HARMLESS),
+    ("tar", READS),
+    ("taskset", WRAPPER),
+    ("tcsh", SHELL),
+    ("tee", RUNS_NOTHING | CHANGES),
+    ("time", WRAPPER),
+    ("timeout", WRAPPER),
+    ("touch", RUNS_NOTHING | CHANGES | ONLY_FILES | SILENT),
+    ("toybox", WRAPPER),
+    ("tr", RUNS_NOTHING | SPEAKS | PRINTS),
+    ("trap", TRAP),
+    ("true", RUNS_NOTHING | SPEAKS | PRINTS),
+    ("truncate", CHANGES),
+    ("type", RUNS_NOTHING | PRINTS),
+    ("typeset", DECLARES),
+    ("uname", RUNS_NOTHING | SPEAKS),
+    ("unbuffer", WRAPPER),
+    ("uniq", RUNS_NOTHING | READS),
+    ("unset", SILENT),
+    ("unshare", WRAPPER),
+    ("uptime", RUNS_NOTHING | SPEAKS),
+    ("valgrind", WRAPPER),
+    ("wait", SILENT),
+    ("watch", WRAPPER),
+    ("wc", RUNS_NOTHING | READS | HARMLESS),
+    ("whereis", RUNS_NOTHING),
+    ("which", RUNS_NOTHING | SPEAKS | PRINTS),
+    ("whoami", RUNS_NOTHING | SPEAKS),
+    ("xargs", WRAPPER),
+    ("xxd", READS),
+    ("zcat", READS),
+    ("zsh", SHELL),
+];
+
+/// Whether a program has this property.
+fn is(name: &str, property: u32) -> bool {
+    let found = PROGRAMS.binary_search_by_key(&name, |(name, _)| *name).ok();
+    let found = found.and_then(|index| PROGRAMS.get(index));
+    found.is_some_and(|(_, properties)| properties & property != 0)
+}
 
 /// How a program runs others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,200 +248,6 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Programs that run the command that follows them, or a text among their arguments.
-const WRAPPERS: [&str; 55] = [
-    "sudo",
-    "doas",
-    "env",
-    "nohup",
-    "nice",
-    "ionice",
-    "timeout",
-    "gtimeout",
-    "time",
-    "command",
-    "builtin",
-    "exec",
-    "xargs",
-    "parallel",
-    "stdbuf",
-    "setsid",
-    "watch",
-    "caffeinate",
-    "chroot",
-    "unbuffer",
-    "busybox",
-    "toybox",
-    "strace",
-    "ltrace",
-    "gdb",
-    "valgrind",
-    "flock",
-    "unshare",
-    "nsenter",
-    "script",
-    "su",
-    "runuser",
-    "ssh",
-    "taskset",
-    "chrt",
-    "numactl",
-    "prlimit",
-    "setarch",
-    "linux32",
-    "linux64",
-    "fakeroot",
-    "proot",
-    "bwrap",
-    "firejail",
-    "systemd-run",
-    "dbus-run-session",
-    "rlwrap",
-    "entr",
-    "pkexec",
-    "setpriv",
-    "capsh",
-    "perf",
-    "hyperfine",
-    "coproc",
-    "chronic",
-];
-
-/// Shells.
-const SHELLS: [&str; 12] =
-    ["sh", "bash", "rbash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh"];
-
-/// Programs that run nothing, whatever they are given. An option of theirs may still name a
-/// program.
-const RUN_NOTHING: [&str; 60] = [
-    "echo",
-    "printf",
-    "pwd",
-    "whoami",
-    "id",
-    "true",
-    "false",
-    ":",
-    "sleep",
-    "seq",
-    "basename",
-    "dirname",
-    "uname",
-    "nproc",
-    "arch",
-    "groups",
-    "uptime",
-    "which",
-    "whereis",
-    "type",
-    "tr",
-    "cat",
-    "head",
-    "tail",
-    "wc",
-    "ls",
-    "stat",
-    "du",
-    "df",
-    "nl",
-    "cut",
-    "paste",
-    "rev",
-    "tac",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "cksum",
-    "realpath",
-    "readlink",
-    "diff",
-    "cmp",
-    "comm",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "sort",
-    "uniq",
-    "tee",
-    "touch",
-    "mkdir",
-    "rm",
-    "rmdir",
-    "cd",
-    "exit",
-    "return",
-    "file",
-    "date",
-];
-
-/// Programs whose first argument says what they do: `git rm` has nothing to do with `rm`.
-const WITH_SUBCOMMANDS: [&str; 16] = [
-    "git", "gh", "npm", "pnpm", "cargo", "docker", "podman", "kubectl", "go", "pip", "pip3",
-    "brew", "apt", "apt-get", "hg", "svn",
-];
-
-/// Programs that read the files that they are given.
-const READERS: [&str; 50] = [
-    "cat",
-    "head",
-    "tail",
-    "wc",
-    "ls",
-    "stat",
-    "du",
-    "nl",
-    "cut",
-    "paste",
-    "rev",
-    "tac",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "cksum",
-    "readlink",
-    "realpath",
-    "diff",
-    "cmp",
-    "comm",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "sort",
-    "uniq",
-    "file",
-    "find",
-    "cd",
-    "pushd",
-    "sed",
-    "awk",
-    "gawk",
-    "jq",
-    "od",
-    "xxd",
-    "hexdump",
-    "strings",
-    "base64",
-    "base32",
-    "less",
-    "more",
-    "bat",
-    "cp",
-    "mv",
-    "dd",
-    "tar",
-    "zcat",
-];
-
-/// Programs that change the files that they are given.
-const CHANGERS: [&str; 14] = [
-    "touch", "mkdir", "rm", "rmdir", "mv", "cp", "tee", "ln", "install", "truncate", "dd", "shred",
-    "chmod", "chown",
-];
-
 /// The name of a program without its folder.
 pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or_default()
@@ -222,20 +255,41 @@ pub(super) fn base_name(program: &str) -> &str {
 
 /// How a program runs others.
 pub(super) fn kind(name: &str) -> Kind {
-    match name {
-        "eval" => Kind::Eval,
-        "." | "source" => Kind::Source,
-        "trap" => Kind::Trap,
-        "find" | "fd" | "fdfind" => Kind::Find,
-        name if SHELLS.contains(&name) => Kind::Shell,
-        name if WRAPPERS.contains(&name) => Kind::Wrapper,
-        _ => Kind::Other,
-    }
+    let kinds = [
+        (EVAL, Kind::Eval),
+        (SOURCE, Kind::Source),
+        (TRAP, Kind::Trap),
+        (FIND, Kind::Find),
+        (SHELL, Kind::Shell),
+        (WRAPPER, Kind::Wrapper),
+    ];
+    let kind = kinds.into_iter().find(|(property, _)| is(name, *property));
+    kind.map_or(Kind::Other, |(_, kind)| kind)
 }
 
 /// Whether its arguments set variables.
 pub(super) fn declares(name: &str) -> bool {
-    matches!(name, "export" | "declare" | "local" | "readonly" | "typeset")
+    is(name, DECLARES)
+}
+
+/// Whether it reads files and writes nothing but output, with any option.
+pub(super) fn is_harmless(name: &str) -> bool {
+    is(name, HARMLESS)
+}
+
+/// Whether it reads no file and writes nothing but output, with any argument.
+pub(super) fn only_speaks(name: &str) -> bool {
+    is(name, SPEAKS)
+}
+
+/// Whether it changes files and does nothing else, with the options that are known.
+pub(super) fn only_changes_files(name: &str) -> bool {
+    is(name, ONLY_FILES)
+}
+
+/// Whether it prints nothing when it succeeds.
+pub(super) fn is_silent(name: &str) -> bool {
+    is(name, SILENT)
 }
 
 /// Whether a word may be a command. An option is none, and neither is a variable that is set.
@@ -245,19 +299,19 @@ pub(super) fn may_begin(word: &str) -> bool {
 
 /// Whether it reads the files that it is given.
 pub(super) fn reads_files(name: &str) -> bool {
-    READERS.contains(&base_name(name))
+    is(base_name(name), READS)
 }
 
 /// Whether it changes the files that it is given.
 pub(super) fn changes_files(words: &[String]) -> bool {
     let name = words.first().map_or("", |name| base_name(name));
     let in_place = || words.iter().any(|word| word.starts_with("-i") || word.starts_with("--in-p"));
-    CHANGERS.contains(&name) || (matches!(name, "sed" | "perl") && in_place())
+    is(name, CHANGES) || (matches!(name, "sed" | "perl") && in_place())
 }
 
 /// Whether its arguments are words to print, not files.
 pub(super) fn only_prints(name: &str) -> bool {
-    matches!(base_name(name), "echo" | "printf" | "true" | "false" | ":" | "which" | "type" | "tr")
+    is(base_name(name), PRINTS)
 }
 
 /// Whether a command runs no other, and evaluates nothing.
@@ -267,7 +321,7 @@ pub(super) fn runs_nothing(part: &Part) -> bool {
     match first.value.as_str() {
         "command" => rest.first().is_some_and(|word| word.value == "-v" || word.value == "-V"),
         "printf" if rest.iter().any(|word| word.value.starts_with("-v")) => false,
-        name => RUN_NOTHING.contains(&name) && rest.iter().all(|word| plain(&word.value)),
+        name => is(name, RUNS_NOTHING) && rest.iter().all(|word| plain(&word.value)),
     }
 }
 
@@ -276,7 +330,7 @@ pub(super) fn runs_nothing(part: &Part) -> bool {
 pub(super) fn evaluated(part: &Part) -> Vec<String> {
     let Some((first, rest)) = part.words.split_first() else { return Vec::new() };
     let name = base_name(&first.value);
-    let skip = usize::from(WITH_SUBCOMMANDS.contains(&name));
+    let skip = usize::from(is(name, SUBCOMMANDS));
     let messages = matches!(name, "git" | "gh");
     let is_message = |word: &str| {
         messages && ["-m", "-am", "--message", "--title", "--body", "-t", "-b"].contains(&word)
@@ -291,4 +345,24 @@ pub(super) fn evaluated(part: &Part) -> Vec<String> {
         previous = &word.value;
     }
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HARMLESS, PROGRAMS, READS, RUNS_NOTHING, SPEAKS, is};
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(PROGRAMS.is_sorted_by(|(one, _), (other, _)| one < other));
+        assert!(
+            is("cat", READS) && is("cat", HARMLESS) && !is("rm", HARMLESS) && !is("nosuch", READS)
+        );
+    }
+
+    #[test]
+    fn what_changes_nothing_runs_nothing() {
+        for (name, properties) in PROGRAMS.iter().filter(|(_, of)| of & (HARMLESS | SPEAKS) != 0) {
+            assert!(properties & RUNS_NOTHING != 0, "{name}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use super::Permissions;
 use super::programs::{base_name, changes_files, only_prints, reads_files};
 use super::runs::Runs;
 use super::shell::{GLOB, UNKNOWN, is_wild};
+use crate::tools::{EditTool, ReadTool, WriteTool};
 
 /// How many working directories are tried.
 const MAX_PLACES: usize = 16;
@@ -33,7 +34,7 @@ pub(super) enum Reach {
 impl Permissions {
     /// What a command line would do with files that rules deny.
     pub(super) fn reach(&self, runs: &Runs, cwd: &Path) -> Reach {
-        let denies = ["Read", "Edit", "Write"].iter().any(|tool| {
+        let denies = [ReadTool::NAME, EditTool::NAME, WriteTool::NAME].iter().any(|tool| {
             self.rules_of(PermissionBehavior::Deny, tool).any(|rule| rule.content.is_some())
         });
         if !denies {

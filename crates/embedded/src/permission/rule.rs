@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use duologue_agent::canonical_tool_name;
 use duologue_protocol::permission::{PermissionBehavior, PermissionRule};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -96,8 +97,8 @@ impl Rule {
         source: RuleSource,
     ) -> Self {
         let content = content.filter(|content| !content.is_empty() && content != "*");
-        let tool = if tool == "Task" { "Agent" } else { tool };
-        Self { tool: tool.to_owned(), content, behavior, source }
+        let tool = canonical_tool_name(tool).to_owned();
+        Self { tool, content, behavior, source }
     }
 
     /// The rule as settings files spell it.

@@ -3,7 +3,7 @@
 use duologue_protocol::RawObject;
 use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 
 /// Starts a sub-agent; `Task` by its older name.
 ///
@@ -13,9 +13,14 @@ use super::{Tool, ToolContext, ToolFuture, ToolOutput};
 #[non_exhaustive]
 pub struct AgentTool;
 
+impl AgentTool {
+    /// Its name.
+    pub const NAME: &'static str = "Agent";
+}
+
 impl Tool for AgentTool {
     fn name(&self) -> &str {
-        "Agent"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -42,6 +47,22 @@ impl Tool for AgentTool {
             "required": ["description", "prompt"],
             "additionalProperties": false,
         })
+    }
+
+    fn access(&self, input: &RawObject) -> Access {
+        Access::Subagent(text_or_empty(input, "subagent_type"))
+    }
+
+    fn role(&self) -> Role {
+        Role::Subagent
+    }
+
+    fn for_subagents(&self) -> bool {
+        false
+    }
+
+    fn name_for_hosts(&self) -> &str {
+        "Task"
     }
 
     fn is_read_only(&self, _: &RawObject) -> bool {

@@ -11,7 +11,10 @@ use tokio::time::timeout;
 
 use super::persist::{MAX_SHOWN, first, preview};
 use super::process::{Capture, Group, quoted, shell};
-use super::{ShellTask, ShellTasks, Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{
+    Access, Category, Role, ShellTask, ShellTasks, Tool, ToolContext, ToolFuture, ToolOutput,
+    text_or_empty,
+};
 use crate::permission;
 
 /// How long a command may run, in milliseconds, unless the model says otherwise.
@@ -26,12 +29,6 @@ const UNWATCHED: Duration = Duration::from_secs(30 * 60);
 /// How long a command may run that was started in the background.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Commands that say nothing when all is well.
-const SILENT: [&str; 14] = [
-    "mv", "cp", "rm", "mkdir", "rmdir", "chmod", "chown", "chgrp", "touch", "ln", "cd", "export",
-    "unset", "wait",
-];
-
 /// Runs a command in `bash`.
 ///
 /// The command and what it starts are one process group. It ends with the command: what shall go on
@@ -40,9 +37,14 @@ const SILENT: [&str; 14] = [
 #[non_exhaustive]
 pub struct BashTool;
 
+impl BashTool {
+    /// Its name.
+    pub const NAME: &'static str = "Bash";
+}
+
 impl Tool for BashTool {
     fn name(&self) -> &str {
-        "Bash"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -67,6 +69,18 @@ impl Tool for BashTool {
         })
     }
 
+    fn access(&self, input: &RawObject) -> Access {
+        Access::Command(text_or_empty(input, "command"))
+    }
+
+    fn category(&self) -> Category {
+        Category::Command
+    }
+
+    fn role(&self) -> Role {
+        Role::Command
+    }
+
     fn is_read_only(&self, input: &RawObject) -> bool {
         let command = input.get("command").and_then(|command| command.as_str());
         command.is_some_and(|command| permission::is_read_only_command(&command))
@@ -75,7 +89,7 @@ impl Tool for BashTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::Bash>() else {
-                return ToolOutput::unparsable("Bash", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let command = input.command.as_str().unwrap_or_default();
             let started = if input.run_in_background.is_true() {
@@ -181,7 +195,7 @@ async fn succeeded(command: &str, capture: &mut Capture, moved: Option<String>) 
     let head = capture.head();
     let text = head.trim_end();
     let long = text.chars().take(MAX_SHOWN + 1).count() > MAX_SHOWN;
-    let mut result = result(first(text, MAX_SHOWN), is_silent(command));
+    let mut result = result(first(text, MAX_SHOWN), permission::is_silent_command(command));
     let mut content = if long && let Some(path) = capture.keep().await {
         result["persistedOutputPath"] = json!(path);
         result["persistedOutputSize"] = json!(capture.total());
@@ -249,12 +263,6 @@ fn result(stdout: &str, no_output_expected: bool) -> Value {
         "isImage": false,
         "noOutputExpected": no_output_expected,
     })
-}
-
-/// Whether a command says nothing when all is well.
-fn is_silent(command: &str) -> bool {
-    permission::command_names(command)
-        .is_some_and(|names| names.iter().all(|name| SILENT.contains(&name.as_str())))
 }
 
 fn without_blank_beginning(text: &str) -> &str {

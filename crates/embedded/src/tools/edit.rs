@@ -10,16 +10,21 @@ use super::files::{Stamp, read_text, write_whole};
 use super::patch;
 use super::read::{not_found, told};
 use super::write::{CHANGED_SINCE, CURRENT};
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 
 /// Replaces a text in a file, once or everywhere.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct EditTool;
 
+impl EditTool {
+    /// Its name.
+    pub const NAME: &'static str = "Edit";
+}
+
 impl Tool for EditTool {
     fn name(&self) -> &str {
-        "Edit"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -41,6 +46,20 @@ impl Tool for EditTool {
         })
     }
 
+    fn access(&self, input: &RawObject) -> Access {
+        Access::Change(text_or_empty(input, "file_path"))
+    }
+
+    fn category(&self) -> Category {
+        Category::Edit
+    }
+
+    fn complete_input(&self, input: &mut Value, _: &ToolContext) {
+        if input.is_object() && input["replace_all"].is_null() {
+            input["replace_all"] = json!(false);
+        }
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         false
     }
@@ -48,7 +67,7 @@ impl Tool for EditTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::Edit>() else {
-                return ToolOutput::unparsable("Edit", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let path = match context.resolve(input.file_path.as_str().unwrap_or_default()) {
                 Ok(path) => path,

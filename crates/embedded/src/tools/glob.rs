@@ -10,7 +10,7 @@ use ignore::WalkBuilder;
 use ignore::overrides::OverrideBuilder;
 use serde_json::{Value, json};
 
-use super::{Cancel, Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Cancel, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 
 /// How many files are shown.
 const MAX_FILES: usize = 100;
@@ -23,9 +23,14 @@ const MAX_FOUND: usize = 100_000;
 #[non_exhaustive]
 pub struct GlobTool;
 
+impl GlobTool {
+    /// Its name.
+    pub const NAME: &'static str = "Glob";
+}
+
 impl Tool for GlobTool {
     fn name(&self) -> &str {
-        "Glob"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -44,6 +49,15 @@ impl Tool for GlobTool {
         })
     }
 
+    fn access(&self, input: &RawObject) -> Access {
+        let (folder, _) = split(&text_or_empty(input, "path"), &text_or_empty(input, "pattern"));
+        Access::Read(folder)
+    }
+
+    fn category(&self) -> Category {
+        Category::Search
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         true
     }
@@ -51,7 +65,7 @@ impl Tool for GlobTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::Glob>() else {
-                return ToolOutput::unparsable("Glob", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let (folder, pattern) = split(
                 input.path.as_str().unwrap_or_default(),

@@ -16,7 +16,7 @@ use super::context::Resolved;
 use super::glob::modified;
 use super::grep_sink::{Content, Count};
 use super::persist::bounded;
-use super::{Cancel, Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Cancel, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 use crate::permission::HiddenFiles;
 
 /// How many lines or files are shown unless the model says otherwise.
@@ -33,9 +33,14 @@ const VCS: [&str; 6] = [".git", ".svn", ".hg", ".bzr", ".jj", ".sl"];
 #[non_exhaustive]
 pub struct GrepTool;
 
+impl GrepTool {
+    /// Its name.
+    pub const NAME: &'static str = "Grep";
+}
+
 impl Tool for GrepTool {
     fn name(&self) -> &str {
-        "Grep"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -68,6 +73,14 @@ impl Tool for GrepTool {
         })
     }
 
+    fn access(&self, input: &RawObject) -> Access {
+        Access::Read(text_or_empty(input, "path"))
+    }
+
+    fn category(&self) -> Category {
+        Category::Search
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         true
     }
@@ -75,7 +88,7 @@ impl Tool for GrepTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::Grep>() else {
-                return ToolOutput::unparsable("Grep", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let path = input.path.as_str().unwrap_or_default().to_owned();
             let root = match context.resolve(&path) {

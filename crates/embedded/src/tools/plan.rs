@@ -3,7 +3,7 @@
 use duologue_protocol::{RawObject, tool};
 use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput};
 
 const ENTERED: &str = "Entered plan mode. You should now focus on exploring the codebase and designing an implementation approach.";
 
@@ -22,9 +22,14 @@ Remember: DO NOT write or edit any files yet. This is a read-only exploration an
 #[non_exhaustive]
 pub struct EnterPlanModeTool;
 
+impl EnterPlanModeTool {
+    /// Its name.
+    pub const NAME: &'static str = "EnterPlanMode";
+}
+
 impl Tool for EnterPlanModeTool {
     fn name(&self) -> &str {
-        "EnterPlanMode"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -33,6 +38,22 @@ impl Tool for EnterPlanModeTool {
 
     fn input_schema(&self) -> Value {
         json!({ "type": "object", "properties": {}, "additionalProperties": false })
+    }
+
+    fn access(&self, _: &RawObject) -> Access {
+        Access::Nothing
+    }
+
+    fn needs_person(&self) -> bool {
+        true
+    }
+
+    fn for_subagents(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::EnterPlanMode
     }
 
     fn is_read_only(&self, _: &RawObject) -> bool {
@@ -56,9 +77,14 @@ impl Tool for EnterPlanModeTool {
 #[non_exhaustive]
 pub struct ExitPlanModeTool;
 
+impl ExitPlanModeTool {
+    /// Its name.
+    pub const NAME: &'static str = "ExitPlanMode";
+}
+
 impl Tool for ExitPlanModeTool {
     fn name(&self) -> &str {
-        "ExitPlanMode"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -75,6 +101,34 @@ impl Tool for ExitPlanModeTool {
         })
     }
 
+    fn access(&self, _: &RawObject) -> Access {
+        Access::Person
+    }
+
+    fn needs_person(&self) -> bool {
+        true
+    }
+
+    fn for_subagents(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::ExitPlanMode
+    }
+
+    fn complete_input(&self, input: &mut Value, context: &ToolContext) {
+        if !input.is_object() {
+            return;
+        }
+        let file = context.plan_file();
+        let plan = file.and_then(|file| Some((std::fs::read_to_string(&file).ok()?, file)));
+        if let Some((plan, file)) = plan {
+            input["plan"] = json!(plan);
+            input["planFilePath"] = json!(file.to_string_lossy());
+        }
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         false
     }
@@ -82,7 +136,7 @@ impl Tool for ExitPlanModeTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::ExitPlanMode>() else {
-                return ToolOutput::unparsable("ExitPlanMode", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let file = context.plan_file().map(|path| path.to_string_lossy().into_owned());
             let file = input.plan_file_path.as_str().map(str::to_owned).or(file);

@@ -4,7 +4,7 @@ use duologue_protocol::tool::{Answer, AskUserQuestion};
 use duologue_protocol::{RawObject, Wire};
 use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Tool, ToolContext, ToolFuture, ToolOutput};
 
 /// Asks the person.
 ///
@@ -14,9 +14,14 @@ use super::{Tool, ToolContext, ToolFuture, ToolOutput};
 #[non_exhaustive]
 pub struct AskUserQuestionTool;
 
+impl AskUserQuestionTool {
+    /// Its name.
+    pub const NAME: &'static str = "AskUserQuestion";
+}
+
 impl Tool for AskUserQuestionTool {
     fn name(&self) -> &str {
-        "AskUserQuestion"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -60,6 +65,18 @@ impl Tool for AskUserQuestionTool {
         })
     }
 
+    fn access(&self, _: &RawObject) -> Access {
+        Access::Person
+    }
+
+    fn needs_person(&self) -> bool {
+        true
+    }
+
+    fn for_subagents(&self) -> bool {
+        false
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         true
     }
@@ -68,7 +85,7 @@ impl Tool for AskUserQuestionTool {
         Box::pin(async move {
             match input.read::<AskUserQuestion>() {
                 Ok(asked) => answered(asked),
-                Err(_) => ToolOutput::unparsable("AskUserQuestion", input.as_json()),
+                Err(_) => ToolOutput::unparsable(Self::NAME, input.as_json()),
             }
         })
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::context::Resolved;
 use super::files::{MAX_READ, open, size};
 use super::notebook;
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 
 /// How many lines are shown unless the model says otherwise.
 const DEFAULT_LINES: u64 = 2000;
@@ -27,9 +27,14 @@ const MAX_IMAGE: u64 = 3_932_160;
 #[non_exhaustive]
 pub struct ReadTool;
 
+impl ReadTool {
+    /// Its name.
+    pub const NAME: &'static str = "Read";
+}
+
 impl Tool for ReadTool {
     fn name(&self) -> &str {
-        "Read"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -52,6 +57,14 @@ impl Tool for ReadTool {
         })
     }
 
+    fn access(&self, input: &RawObject) -> Access {
+        Access::Read(text_or_empty(input, "file_path"))
+    }
+
+    fn category(&self) -> Category {
+        Category::Read
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         true
     }
@@ -59,7 +72,7 @@ impl Tool for ReadTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::Read>() else {
-                return ToolOutput::unparsable("Read", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let path = match context.resolve(input.file_path.as_str().unwrap_or_default()) {
                 Ok(path) => path,

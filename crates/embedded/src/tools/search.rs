@@ -3,7 +3,7 @@
 use duologue_protocol::{RawJson, RawObject};
 use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput};
 
 /// How many tools are found at most if the model does not say.
 const MOST: usize = 5;
@@ -16,7 +16,7 @@ pub struct ToolSearchTool;
 
 impl ToolSearchTool {
     /// Its name.
-    pub const NAME: &str = "ToolSearch";
+    pub const NAME: &'static str = "ToolSearch";
 
     /// Looks among tools, each with its name and what it does. `select:` is followed by names, anything else
     /// are words that must all be there.
@@ -47,15 +47,6 @@ impl ToolSearchTool {
             |name: &&str| RawJson::from(json!({ "type": "tool_reference", "tool_name": name }));
         ToolOutput::blocks(found.iter().map(reference).collect(), told)
     }
-
-    /// What the model is told: it has the tools already, and an API need not know references.
-    pub fn for_model(told: &RawJson) -> String {
-        let found = told.get("matches").and_then(|found| found.to::<Vec<String>>().ok());
-        match found.unwrap_or_default().as_slice() {
-            [] => "No matching tools found".to_owned(),
-            found => format!("These tools can be called: {}", found.join(", ")),
-        }
-    }
 }
 
 impl Tool for ToolSearchTool {
@@ -77,6 +68,32 @@ impl Tool for ToolSearchTool {
             "required": ["query"],
             "additionalProperties": false,
         })
+    }
+
+    fn access(&self, _: &RawObject) -> Access {
+        Access::Nothing
+    }
+
+    fn role(&self) -> Role {
+        Role::ToolSearch
+    }
+
+    fn is_offered(&self) -> bool {
+        // The model has all tools already.
+        false
+    }
+
+    fn content_for_model(&self, output: &ToolOutput) -> RawJson {
+        if output.is_failure() {
+            return output.content.to_json();
+        }
+        let found = output.tool_use_result.get("matches");
+        let found = found.and_then(|found| found.to::<Vec<String>>().ok()).unwrap_or_default();
+        // An API need not know references.
+        RawJson::from(json!(match found.as_slice() {
+            [] => "No matching tools found".to_owned(),
+            found => format!("These tools can be called: {}", found.join(", ")),
+        }))
     }
 
     fn is_read_only(&self, _: &RawObject) -> bool {

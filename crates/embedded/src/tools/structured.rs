@@ -5,7 +5,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput};
 
 /// How many things that are wrong are told.
 const MAX_TOLD: usize = 5;
@@ -45,9 +45,14 @@ impl StructuredOutputTool {
     }
 }
 
+impl StructuredOutputTool {
+    /// Its name.
+    pub const NAME: &'static str = "StructuredOutput";
+}
+
 impl Tool for StructuredOutputTool {
     fn name(&self) -> &str {
-        "StructuredOutput"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -56,6 +61,18 @@ impl Tool for StructuredOutputTool {
 
     fn input_schema(&self) -> Value {
         self.schema.clone()
+    }
+
+    fn access(&self, _: &RawObject) -> Access {
+        Access::Nothing
+    }
+
+    fn for_subagents(&self) -> bool {
+        false
+    }
+
+    fn role(&self) -> Role {
+        Role::StructuredOutput
     }
 
     fn is_read_only(&self, _: &RawObject) -> bool {
@@ -69,7 +86,7 @@ impl Tool for StructuredOutputTool {
     fn run<'a>(&'a self, input: RawObject, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(value) = input.to_value_lossy() else {
-                return ToolOutput::unparsable("StructuredOutput", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let wrong: Vec<String> = self
                 .validator

@@ -3,16 +3,21 @@
 use duologue_protocol::RawObject;
 use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Tool, ToolContext, ToolFuture, ToolOutput};
 
 /// Writes down what is to be done.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TodoWriteTool;
 
+impl TodoWriteTool {
+    /// Its name.
+    pub const NAME: &'static str = "TodoWrite";
+}
+
 impl Tool for TodoWriteTool {
     fn name(&self) -> &str {
-        "TodoWrite"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -42,6 +47,10 @@ impl Tool for TodoWriteTool {
             "required": ["todos"],
             "additionalProperties": false,
         })
+    }
+
+    fn access(&self, _: &RawObject) -> Access {
+        Access::Nothing
     }
 
     fn is_read_only(&self, _: &RawObject) -> bool {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     AgentTool, AskUserQuestionTool, BashTool, EditTool, EnterPlanModeTool, ExitPlanModeTool,
-    GlobTool, GrepTool, ReadTool, TodoWriteTool, Tool, ToolContext, ToolOutput, WriteTool,
+    GlobTool, GrepTool, ReadTool, Role, TodoWriteTool, Tool, ToolContext, ToolOutput, WriteTool,
     validate,
 };
 
@@ -62,6 +62,18 @@ impl Toolbox {
         let names: Vec<&str> = names.into_iter().map(canonical_tool_name).collect();
         self.tools.retain(|tool| names.contains(&tool.name()));
         self
+    }
+
+    /// Only the tools for which this is true.
+    #[must_use]
+    pub fn only_those(mut self, keep: impl Fn(&dyn Tool) -> bool) -> Self {
+        self.tools.retain(|tool| keep(tool.as_ref()));
+        self
+    }
+
+    /// Whether a tool has this role.
+    pub fn has_role(&self, role: Role) -> bool {
+        self.tools.iter().any(|tool| tool.role() == role)
     }
 
     /// All but the tool of this name.

@@ -9,7 +9,7 @@ use super::context::Resolved;
 use super::files::{Stamp, read_text, write_whole};
 use super::patch;
 use super::read::told;
-use super::{Tool, ToolContext, ToolFuture, ToolOutput};
+use super::{Access, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 
 pub(super) const NOT_READ: &str = "File has not been read yet. Read it first before writing to it.";
 pub(super) const CHANGED_SINCE: &str = "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it.";
@@ -21,9 +21,14 @@ pub(super) const CURRENT: &str =
 #[non_exhaustive]
 pub struct WriteTool;
 
+impl WriteTool {
+    /// Its name.
+    pub const NAME: &'static str = "Write";
+}
+
 impl Tool for WriteTool {
     fn name(&self) -> &str {
-        "Write"
+        Self::NAME
     }
 
     fn description(&self) -> &str {
@@ -42,6 +47,14 @@ impl Tool for WriteTool {
         })
     }
 
+    fn access(&self, input: &RawObject) -> Access {
+        Access::Change(text_or_empty(input, "file_path"))
+    }
+
+    fn category(&self) -> Category {
+        Category::Edit
+    }
+
     fn is_read_only(&self, _: &RawObject) -> bool {
         false
     }
@@ -49,7 +62,7 @@ impl Tool for WriteTool {
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let Ok(input) = input.read::<tool::Write>() else {
-                return ToolOutput::unparsable("Write", input.as_json());
+                return ToolOutput::unparsable(Self::NAME, input.as_json());
             };
             let path = match context.resolve(input.file_path.as_str().unwrap_or_default()) {
                 Ok(path) => path,

@@ -11,7 +11,7 @@ use duologue_protocol::{RawObject, Wire};
 use duologue_testkit::{Recording, recordings};
 use serde_json::{Map, Value, json};
 
-use super::support::place;
+use super::support::{judge, place};
 
 const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
@@ -213,8 +213,7 @@ fn what_is_asked_is_asked_alike() {
                 continue;
             }
             let tool = request["tool_name"].as_str().unwrap();
-            let input = RawObject::of(&request["input"]).unwrap();
-            let verdict = permissions.judge(tool, &input, Path::new("/workspace"));
+            let verdict = judge(&permissions, Path::new("/workspace"), tool, &request["input"]);
             let about = format!("{} {request}", recording.name);
             let Verdict::Ask(ask) = verdict else { panic!("not asked: {about}") };
             let suggestions = ask.suggestions.as_ref().map(|suggestions| {
@@ -263,8 +262,7 @@ fn what_is_not_asked_is_not_asked() {
                 if !by_itself || !by_default || in_mode {
                     continue;
                 }
-                let input = RawObject::of(&call["input"]).unwrap();
-                let verdict = permissions.judge(tool, &input, Path::new("/workspace"));
+                let verdict = judge(&permissions, Path::new("/workspace"), tool, &call["input"]);
                 let Verdict::Allow(reason) = verdict else { panic!("{}: {call}", recording.name) };
                 assert_eq!(reason.as_str(), decision["reason_type"].as_str(), "{call}");
                 allowed += 1;

@@ -32,5 +32,9 @@ pub(crate) fn judge_command(permissions: &Permissions, root: &Path, command: &st
 
 /// Judges a call.
 pub(crate) fn judge(permissions: &Permissions, root: &Path, tool: &str, input: &Value) -> Verdict {
-    permissions.judge(tool, &RawObject::of(input).unwrap(), root)
+    let input = RawObject::of(input).unwrap();
+    match Toolbox::standard().get(tool) {
+        Some(tool) => permissions.judge(tool.as_ref(), &input, root),
+        None => permissions.judge_external(tool, &input, root),
+    }
 }

@@ -1,39 +1,7 @@
 //! Commands that change nothing, whatever follows them.
 
+use super::programs::{is_harmless, only_speaks};
 use super::shell::Word;
-
-/// Commands that read the files that they are given, and write nothing but output, with any option.
-const READERS: [&str; 23] = [
-    "cat",
-    "head",
-    "tail",
-    "wc",
-    "ls",
-    "stat",
-    "du",
-    "df",
-    "nl",
-    "cut",
-    "paste",
-    "rev",
-    "tac",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "cksum",
-    "realpath",
-    "readlink",
-    "diff",
-    "cmp",
-    "comm",
-];
-
-/// Commands that read no file and write nothing but output, with any argument.
-const SPEAKERS: [&str; 17] = [
-    "echo", "pwd", "whoami", "id", "true", "false", "sleep", "seq", "basename", "dirname", "uname",
-    "nproc", "arch", "groups", "uptime", "which", "tr",
-];
 
 /// The subcommands of git that look, each with any of [`GIT_OPTIONS`].
 const GIT: [&str; 11] = [
@@ -148,12 +116,12 @@ pub(super) fn reads(words: &[Word]) -> Option<Vec<&str>> {
     }
     let values: Vec<&str> = arguments.iter().map(|word| word.value.as_str()).collect();
     match name.value.as_str() {
-        name if SPEAKERS.contains(&name) => Some(Vec::new()),
+        name if only_speaks(name) => Some(Vec::new()),
         // A list of files may name any file, and so may a link in a folder.
         "wc" | "du" if values.iter().any(|value| value.starts_with("--f")) => None,
         "diff" if follows(&values, 'r') => None,
         "grep" | "egrep" | "fgrep" if follows(&values, 'R') => None,
-        name if READERS.contains(&name) => operands(&values),
+        name if is_harmless(name) => operands(&values),
         "grep" | "egrep" | "fgrep" => grep(&values),
         "printf" => (!values.first()?.starts_with('-')).then(Vec::new),
         "hostname" | "tty" => values.is_empty().then(Vec::new),
