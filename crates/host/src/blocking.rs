@@ -67,8 +67,8 @@ pub fn start(builder: SessionBuilder) -> Result<Session, Error> {
     Ok(Session { session: wait(builder.handlers_block().start())? })
 }
 
-/// A conversation with an agent. Dropping it kills the agent.
-#[derive(Debug)]
+/// A conversation with an agent. Clones share it; dropping the last one kills the agent.
+#[derive(Clone, Debug)]
 pub struct Session {
     session: crate::Session,
 }
@@ -127,11 +127,11 @@ impl Session {
         wait(code(&self.session))
     }
 
-    /// Ends the conversation in peace.
+    /// Ends the conversation in order.
     ///
     /// # Errors
     /// As [`Session::close`](crate::Session::close).
-    pub fn close(self) -> Result<ExitReport, Error> {
+    pub fn close(&self) -> Result<ExitReport, Error> {
         wait(self.session.close())
     }
 }
@@ -165,7 +165,7 @@ impl Iterator for Turn {
 
     fn next(&mut self) -> Option<Self::Item> {
         // To enter the runtime costs as much as to read a short line.
-        match self.turn.at_hand() {
+        match self.turn.next_in_batch() {
             Some(event) => Some(Ok(event)),
             None => wait(self.turn.next()).transpose(),
         }

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duologue_link::{InboxError, RequestError};
 use duologue_protocol::Fault;
 use duologue_protocol::host_link::Failure;
 use duologue_protocol::launch::LaunchError;
 
+use crate::dispatch::RequestError;
 use crate::find::NotFound;
 use crate::process::SpawnError;
 use crate::prompt::PromptError;
@@ -63,16 +63,21 @@ pub enum Error {
     /// The prompt cannot be sent.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// The lines of the agent could not be kept or read. Unless it is [`InboxError::Read`], nothing more
-    /// of the conversation can be read: it is [fatal](Self::is_fatal), and prompts are refused with it.
-    #[error(transparent)]
-    Stream(#[from] InboxError),
-    /// What waits for this one reader could not be kept. The session goes on.
+    /// This subscriber did not read, and its memory budget was used up
+    /// ([`Overflow::Fail`](crate::Overflow::Fail)). The session and other subscribers continue.
+    #[error("the subscriber is too slow: more than {budget} bytes wait to be read")]
+    #[non_exhaustive]
+    TooSlow {
+        /// The memory budget in bytes.
+        budget: usize,
+    },
+    /// What this subscriber has not read could not be kept in a temporary file. The session and other
+    /// subscribers continue.
     #[error(
-        "could not keep unread events of this stream in a temporary file: {0}. Read it sooner, make \
-         room on the disk, or raise memory_budget"
+        "could not keep what was not read in a temporary file: {0}. Read it sooner, make room on the \
+         disk, or raise memory_budget"
     )]
-    Queue(Arc<std::io::Error>),
+    Spill(Arc<std::io::Error>),
     /// The conversation has cost as much as it may.
     #[error(
         "the budget is used up: {spent_usd:.4} of {limit_usd:.4} USD. Raise max_budget_usd to go on"
@@ -187,16 +192,11 @@ impl Error {
         }
     }
 
-    /// Whether a new session is needed: the agent is not there (any more), or can no longer be followed.
+    /// Whether a new session is needed: the agent could not be started, or is gone.
     pub const fn is_fatal(&self) -> bool {
         matches!(
             self,
-            Self::NotFound(_)
-                | Self::Launch(_)
-                | Self::Spawn(_)
-                | Self::Gone(_)
-                | Self::Stream(InboxError::TooSlow { .. } | InboxError::Spill(_))
-                | Self::Closed
+            Self::NotFound(_) | Self::Launch(_) | Self::Spawn(_) | Self::Gone(_) | Self::Closed
         )
     }
 }

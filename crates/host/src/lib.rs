@@ -30,6 +30,7 @@
 //! - Every error about an agent that is gone has the end of its stderr.
 
 pub mod blocking;
+mod dispatch;
 mod error;
 pub mod find;
 pub mod handlers;
@@ -39,8 +40,10 @@ mod process;
 mod prompt;
 mod run;
 mod session;
+mod timeouts;
+mod transport;
 
-pub use duologue_link::{InboxError, Overflow};
+pub use dispatch::Overflow;
 pub use duologue_protocol as protocol;
 pub use duologue_protocol::launch;
 pub use duologue_protocol::transcript::{Event, Outcome};

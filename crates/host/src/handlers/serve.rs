@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use duologue_link::{Ask, Asks, Link, Received};
 use duologue_protocol::control::{AgentRequest, CanUseTool, HookCallback, McpMessage};
 use duologue_protocol::hook::{HookEvent, HookOutput};
 use duologue_protocol::host_link::Answer;
@@ -18,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio::time::Instant;
 
+use crate::dispatch::{Ask, Asks, Link, Received};
 use crate::mcp::{self, McpConnection};
 
 use super::hook::{Hook, HookCall};

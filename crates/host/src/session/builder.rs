@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duologue_link::{Overflow, Tap};
 use duologue_protocol::control::{Elicitation, RequestUserDialog};
 use duologue_protocol::launch::{ArgvBudget, CliVersion, Launch, PermissionPrompts};
 use duologue_protocol::{CallbackId, Direction, Line, RawJson, RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::dispatch::{Overflow, Tap};
 use crate::error::Error;
 use crate::find;
 use crate::handlers::{
@@ -22,11 +22,12 @@ use crate::handlers::{
 use crate::mcp;
 use crate::mcp::McpServer;
 use crate::process::Ladder;
+use crate::transport::Transport;
 
 use super::config::{Config, Handshake, Respawn, Watchdog};
 use super::handle::Session;
 use super::inner::Inner;
-use super::run::{self, Pipe};
+use super::run;
 
 /// Sets a session up: which agent, how it is started, and who answers what it asks.
 ///
@@ -389,7 +390,7 @@ impl SessionBuilder {
             self.version = asked.ok().flatten();
         }
         self.config.program = Some(program);
-        self.begin(None).await
+        self.begin(Transport::Process).await
     }
 
     /// Holds the conversation over these two ends of a pipe, without a process.
@@ -414,7 +415,7 @@ impl SessionBuilder {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        self.begin(Some(Pipe { reader: Box::new(reader), writer: Box::new(writer) })).await
+        self.begin(Transport::pipe(Box::new(reader), Box::new(writer))).await
     }
 
     /// What the agent would be started with, [`program_args`](Self::program_args) aside: to tell it to one that runs
@@ -458,19 +459,20 @@ impl SessionBuilder {
         launch
     }
 
-    async fn begin(mut self, pipe: Option<Pipe>) -> Result<Session, Error> {
+    async fn begin(mut self, transport: Transport) -> Result<Session, Error> {
         self.config.launch = self.whole_launch();
         let verbatim = self.config.launch.plan(self.version.as_ref())?.verbatim_prompts;
         let tested = self.version.as_ref().is_none_or(find::is_tested);
         let version = self.version;
-        let inner = Arc::new(Inner::new(self.config, self.handlers, self.version, verbatim));
+        let inner = Inner::new(self.config, self.handlers, transport, self.version, verbatim);
+        let inner = Arc::new(inner);
         if !tested && let Some(version) = version {
             inner.notice(format!(
                 "Claude Code {version} was never tested with this host: what is new in it may be \
                  shown as unknown"
             ));
         }
-        run::start(&inner, pipe).await?;
+        run::start(&inner).await?;
         Ok(Session::new(inner))
     }
 }

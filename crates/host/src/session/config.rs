@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duologue_link::{DEFAULT_BUDGET, Overflow, Tap};
 use duologue_protocol::DEFAULT_MAX_LINE;
 use duologue_protocol::launch::Launch;
 
+use crate::dispatch::{DEFAULT_BUDGET, Overflow, Tap};
 use crate::process::Ladder;
 use crate::prompt::MOST_PIXELS;
+use crate::timeouts::{HANDSHAKE, INTERRUPT_SETTLE, LINGER, REQUEST};
 
 /// What is done about the handshake (`initialize`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,11 +136,11 @@ impl Default for Config {
             program: None,
             leading: Vec::new(),
             handshake: Handshake::default(),
-            handshake_timeout: Duration::from_secs(60),
-            timeout: Some(Duration::from_secs(60)),
-            settle: Duration::from_secs(10),
+            handshake_timeout: HANDSHAKE,
+            timeout: Some(REQUEST),
+            settle: INTERRUPT_SETTLE,
             ladder: Ladder::default(),
-            linger: Duration::from_secs(600),
+            linger: LINGER,
             budget: DEFAULT_BUDGET,
             overflow: Overflow::default(),
             spill_dir: None,

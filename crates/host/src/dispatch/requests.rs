@@ -1,4 +1,4 @@
-//! [`OpenRequests`]: what the agent has asked and nobody has answered, with its cost and its deadlines.
+//! [`OpenRequests`]: the unanswered requests of the agent, with their costs and deadlines.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -7,7 +7,7 @@ use duologue_protocol::control::AgentRequest;
 use duologue_protocol::host_link::Answer;
 use tokio::time::Instant;
 
-use crate::link::{Ask, Received};
+use super::link::{Ask, Received};
 
 /// What an open request costs beside its line: the task and the state of the handler that serves it.
 const OVERHEAD: usize = 4 * 1024;

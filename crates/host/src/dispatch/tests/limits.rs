@@ -2,13 +2,21 @@
 
 use std::time::Duration;
 
-use duologue_link::{Ask, InboxError, Options};
 use duologue_protocol::control::Interrupt;
 use duologue_protocol::host_link::Answer;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::support::{Host, pair};
+use crate::Error;
+use crate::dispatch::options::DEFAULT_BUDGET;
+use crate::dispatch::{Ask, Options, QueueOptions};
+
+use super::support::{Agent, Host, pair};
+
+fn with_open_requests(open_requests: usize) -> (Host, Agent) {
+    let options = Options { open_requests, ..Options::default() };
+    pair(QueueOptions::new(DEFAULT_BUDGET), options)
+}
 
 fn ask(number: usize) -> Value {
     json!({ "type": "control_request", "request_id": format!("r{number}"), "request": {
@@ -27,7 +35,7 @@ async fn asked(host: &mut Host) -> Vec<Ask> {
 
 #[tokio::test(start_paused = true)]
 async fn the_agent_is_not_read_while_too_many_requests_are_open_and_none_is_refused() {
-    let (mut host, mut agent) = pair(Options::default().open_requests(100_000));
+    let (mut host, mut agent) = with_open_requests(100_000);
     let total = 500;
     let flooding = tokio::spawn(async move {
         for number in 0..total {
@@ -58,7 +66,7 @@ async fn the_agent_is_not_read_while_too_many_requests_are_open_and_none_is_refu
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_of_the_agent_is_read_although_too_many_requests_are_open() {
-    let (mut host, mut agent) = pair(Options::default().open_requests(100_000));
+    let (mut host, mut agent) = with_open_requests(100_000);
     let asking = tokio::spawn(async move {
         for number in 0..28 {
             agent.write(&ask(number)).await;
@@ -75,7 +83,7 @@ async fn an_answer_of_the_agent_is_read_although_too_many_requests_are_open() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_answers_and_what_comes_later_is_not_sent() {
-    let (mut host, mut agent) = pair(Options::default());
+    let (mut host, mut agent) = pair(QueueOptions::new(DEFAULT_BUDGET), Options::default());
     agent.write(&ask(0)).await;
     let Some(Ask::Asked { id, received, .. }) = host.asks.next().await else { panic!() };
     let deadline = received.at() + Duration::from_secs(1);
@@ -96,36 +104,35 @@ fn line(number: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_full_disk_holds_the_agent_up_until_there_is_room() {
+async fn a_full_disk_pauses_the_agent_until_there_is_room() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("not there yet");
-    let options = Options::default().budget(10_000).spill_dir(&dir);
-    let (mut host, mut agent) = pair(options);
+    let queues = QueueOptions::new(10_000).spill_dir(Some(dir.clone()));
+    let (mut host, mut agent) = pair(queues, Options::default());
     let total = 2_000;
     let flooding = tokio::spawn(async move {
         for number in 0..total {
             agent.write(&line(number)).await;
         }
+        agent
     });
-    let mut next = 0;
-    while let Some(item) = host.inbox.next().await.unwrap() {
-        let value: Value = serde_json::from_slice(item.line.raw()).unwrap();
+    for next in 0..total {
+        let line = host.line().await.unwrap().unwrap();
+        let value: Value = serde_json::from_slice(line.raw()).unwrap();
         assert!(value["text"].as_str().unwrap().starts_with(&format!("{next} ")));
-        next += 1;
         if next == total / 2 {
             std::fs::create_dir(&dir).unwrap();
         }
     }
-    assert_eq!(next, total);
     flooding.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_full_disk_is_an_error_after_everything_that_was_kept() {
-    let options = Options::default().budget(10_000).spill_dir("/there is no such directory");
-    let (mut host, mut agent) = pair(options);
+    let queues = QueueOptions::new(10_000).spill_dir(Some("/there is no such directory".into()));
+    let (mut host, mut agent) = pair(queues, Options::default());
     let link = host.link.clone();
-    // The agent must be read: an answer is awaited.
+    // The agent must be read: a reply is awaited.
     let asking = tokio::spawn(async move { link.request(Interrupt::new(), None).await });
     let request = agent.read().await.unwrap();
     let total = 2_000;
@@ -135,17 +142,15 @@ async fn a_full_disk_is_an_error_after_everything_that_was_kept() {
     let response = json!({ "subtype": "success", "request_id": request["request_id"] });
     agent.write(&json!({ "type": "control_response", "response": response })).await;
     asking.await.unwrap().unwrap();
-    assert!(matches!(host.link.standing().borrow().lost, Some(InboxError::Spill(_))));
     let mut lines = 0;
     let error = loop {
-        match host.inbox.next().await {
+        match host.line().await {
             Ok(Some(_)) => lines += 1,
             Ok(None) => panic!("ended after {lines} lines"),
             Err(error) => break error,
         }
     };
-    assert!(matches!(error, InboxError::Spill(_)), "{error}");
+    assert!(matches!(error, Err(Error::Spill(_))), "{error:?}");
     // A budget, a megabyte, and what was on its way.
     assert!((200..total).contains(&lines), "{lines}");
-    assert!(host.inbox.next().await.unwrap().is_none());
 }

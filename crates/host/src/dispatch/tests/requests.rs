@@ -2,18 +2,26 @@
 
 use std::time::Duration;
 
-use duologue_link::{Ask, Options, RequestError};
 use duologue_protocol::control::{Interrupt, SetModel};
 use duologue_protocol::host_link::{Answer, Failure};
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::{Direction, RawObject};
 use serde_json::json;
 
-use super::support::pair;
+use std::sync::{Arc, Mutex};
+
+use crate::dispatch::options::DEFAULT_BUDGET;
+use crate::dispatch::{Ask, Options, QueueOptions, RequestError, Tap};
+
+use super::support::{Agent, Host, pair};
+
+fn default_pair() -> (Host, Agent) {
+    pair(QueueOptions::new(DEFAULT_BUDGET), Options::default())
+}
 
 #[tokio::test]
 async fn a_request_and_its_answer() {
-    let (host, mut agent) = pair(Options::default());
+    let (host, mut agent) = default_pair();
     let far = tokio::spawn(async move {
         let request = agent.read().await.unwrap();
         assert_eq!(request["request"], json!({ "subtype": "set_model", "model": "m" }));
@@ -25,12 +33,12 @@ async fn a_request_and_its_answer() {
     let reply = host.link.request(SetModel::new().model("m"), None).await.unwrap();
     assert_eq!(reply.model.as_str(), Some("m"));
     drop(far.await.unwrap());
-    host.driver.await.unwrap();
+    host.dispatcher.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_times_out() {
-    let (host, _agent) = pair(Options::default());
+    let (host, _agent) = default_pair();
     let error =
         host.link.request(Interrupt::new(), Some(Duration::from_secs(60))).await.unwrap_err();
     assert!(matches!(error, RequestError::Failed(Failure::TimedOut)));
@@ -38,7 +46,7 @@ async fn a_request_times_out() {
 
 #[tokio::test]
 async fn all_requests_fail_when_the_agent_goes() {
-    let (host, mut agent) = pair(Options::default());
+    let (host, mut agent) = default_pair();
     let first = host.link.request(Interrupt::new(), None);
     let raw = RawObject::of(&json!({ "subtype": "juggle" })).unwrap();
     let second = host.link.request_raw(raw, None);
@@ -50,13 +58,13 @@ async fn all_requests_fail_when_the_agent_goes() {
     let (first, second, ()) = tokio::join!(first, second, gone);
     assert!(matches!(first.unwrap_err(), RequestError::Failed(Failure::Ended)));
     assert!(matches!(second.unwrap_err(), RequestError::Failed(Failure::Ended)));
-    host.driver.await.unwrap();
+    host.dispatcher.await.unwrap();
     assert!(host.link.prompt(Prompt::text("late")).await.is_err());
 }
 
 #[tokio::test]
 async fn asks_are_served_whatever_the_consumer_does() {
-    let (mut host, mut agent) = pair(Options::default().budget(0));
+    let (mut host, mut agent) = pair(QueueOptions::new(0), Options::default());
     let ask = json!({ "type": "control_request", "request_id": "a",
         "request": { "subtype": "can_use_tool", "tool_name": "Bash", "input": {} } });
     agent.write(&ask).await;
@@ -76,7 +84,7 @@ async fn asks_are_served_whatever_the_consumer_does() {
 
 #[tokio::test]
 async fn a_request_that_nobody_serves_is_refused() {
-    let (host, mut agent) = pair(Options::default());
+    let (host, mut agent) = default_pair();
     drop(host.asks);
     let ask = json!({ "type": "control_request", "request_id": "a",
         "request": { "subtype": "hook_callback", "callback_id": "h" } });
@@ -86,12 +94,18 @@ async fn a_request_that_nobody_serves_is_refused() {
 }
 
 #[tokio::test]
-async fn closing_says_everything_first() {
-    let (mut host, mut agent) = pair(Options::default());
+async fn closing_sends_everything_first() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let lines = Arc::clone(&seen);
+    let tap = Tap::new(move |direction, _| lines.lock().unwrap().push(direction));
+    let options = Options { tap: Some(tap), ..Options::default() };
+    let (mut host, mut agent) = pair(QueueOptions::new(DEFAULT_BUDGET), options);
     for number in 0..200 {
         host.link.prompt(Prompt::text(format!("{number} {}", "x".repeat(1000)))).await.unwrap();
     }
-    host.link.close().await.unwrap();
+    while !host.link.close_now() {
+        tokio::task::yield_now().await;
+    }
     let mut count = 0;
     while let Some(prompt) = agent.read().await {
         assert!(prompt["message"]["content"].as_str().unwrap().starts_with(&format!("{count} ")));
@@ -100,21 +114,24 @@ async fn closing_says_everything_first() {
             break;
         }
     }
-    // Its stdin has ended; it may still speak.
+    // Its stdin has ended; it may still write.
     agent.write(&json!({ "type": "keep_alive" })).await;
     agent.write(&json!({ "type": "result", "subtype": "success" })).await;
     drop(agent);
-    let mut seen = Vec::new();
-    while let Some(item) = host.inbox.next().await.unwrap() {
-        seen.push(item.direction);
+    (&mut host.dispatcher).await.unwrap();
+    host.end();
+    let sent = seen.lock().unwrap().iter().filter(|way| **way == Direction::ToAgent).count();
+    assert_eq!(sent, 200);
+    let mut lines = 0;
+    while host.line().await.unwrap().is_some() {
+        lines += 1;
     }
-    assert_eq!(seen.iter().filter(|way| **way == Direction::ToAgent).count(), 200);
-    assert_eq!(seen.iter().filter(|way| **way == Direction::ToHost).count(), 1);
+    assert_eq!(lines, 1, "keep_alive is not delivered");
 }
 
 #[tokio::test]
 async fn dropping_all_handles_closes_stdin() {
-    let (host, mut agent) = pair(Options::default());
+    let (host, mut agent) = default_pair();
     drop(host.link);
     assert!(agent.read().await.is_none());
 }

@@ -1,17 +1,13 @@
 //! A conversation with an agent.
 
-mod applied;
 mod builder;
 mod closing;
 mod config;
 mod control;
 mod handle;
-mod hub;
 mod inner;
 mod interrupt;
-mod limbo;
 mod options;
-mod queue;
 mod run;
 mod turn;
 mod watchdog;
@@ -22,3 +18,6 @@ pub use control::Control;
 pub use handle::Session;
 pub use interrupt::InterruptReceipt;
 pub use turn::{Events, Message, Messages, Turn};
+
+pub(crate) use config::Config;
+pub(crate) use inner::lock;

@@ -9,7 +9,7 @@ use duologue_protocol::permission::{
     PermissionUpdate,
 };
 use duologue_protocol::system::System;
-use duologue_protocol::{Decoded, Line, RawObject, RequestId, ToAgent, ToHost, Wire as _};
+use duologue_protocol::{Decoded, RawObject, RequestId, ToAgent, ToHost, Wire as _};
 use serde_json::Value;
 
 /// How many requests that change something may wait for their answers.
@@ -124,11 +124,8 @@ fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
 
 impl Applied {
     /// A line to the agent was sent.
-    pub(crate) fn sent(&mut self, line: &Line) {
-        if !line.kind().is_ok_and(|kind| kind == "control_request" || kind == "control_response") {
-            return;
-        }
-        match line.to_agent() {
+    pub(crate) fn sent(&mut self, message: &Decoded<ToAgent>) {
+        match message {
             Decoded::Known(ToAgent::ControlRequest(line)) => {
                 if let (Some(id), Some(request)) = (line.request_id.value(), line.request.value())
                     && let Some(change) = Change::of(request)
@@ -139,7 +136,7 @@ impl Applied {
                     self.asked.push_back((id.detach(), change));
                 }
             }
-            Decoded::Known(ToAgent::ControlResponse(response)) => self.answered(&response),
+            Decoded::Known(ToAgent::ControlResponse(response)) => self.answered(response),
             _ => {}
         }
     }
@@ -283,6 +280,7 @@ fn push_new(list: &mut Vec<String>, text: String) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
+    use duologue_protocol::Line;
     use serde_json::json;
 
     use super::*;
@@ -302,7 +300,7 @@ mod tests {
             self.made += 1;
             let id = format!("req_{}", self.made);
             let line = json!({ "type": "control_request", "request_id": id, "request": request });
-            self.applied.sent(&Line::from(line.to_string()));
+            self.applied.sent(&Line::from(line.to_string()).to_agent());
             let response = json!({ "subtype": subtype, "request_id": id, "error": "no" });
             let line = json!({ "type": "control_response", "response": response });
             self.applied.came(&Line::from(line.to_string()).to_host());
@@ -382,7 +380,7 @@ mod tests {
             "subtype": "success", "request_id": "r", "response": {
                 "behavior": "allow", "updatedInput": {}, "updatedPermissions": updates },
         }});
-        wire.applied.sent(&Line::from(line.to_string()));
+        wire.applied.sent(&Line::from(line.to_string()).to_agent());
         assert_eq!(wire.applied.directories, ["/a"]);
         assert_eq!(wire.applied.allowed, ["Bash(git *)"]);
         assert_eq!(wire.applied.denied, ["Write"]);
