@@ -10,8 +10,29 @@ use crate::timeouts::{CLOSE_CHECK, CLOSE_RUN_END, CLOSE_SILENT, CLOSE_UNREAD};
 
 use super::inner::{Inner, Live, lock};
 
+/// Kills the agent if a close is cancelled.
+struct KillUnlessClosed<'i> {
+    inner: &'i Inner,
+    closed: bool,
+}
+
+impl Drop for KillUnlessClosed<'_> {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.inner.kill();
+        }
+    }
+}
+
 /// Ends the conversation within the deadline that [`Session::close`](super::Session::close) states.
 pub(super) async fn close(inner: &Inner) -> Result<ExitReport, Error> {
+    let mut guard = KillUnlessClosed { inner, closed: false };
+    let result = close_in_order(inner).await;
+    guard.closed = true;
+    result
+}
+
+async fn close_in_order(inner: &Inner) -> Result<ExitReport, Error> {
     let began = Instant::now();
     // `None`: without a limit.
     let until = began.checked_add(inner.config.linger);

@@ -319,6 +319,8 @@ impl Session {
     /// It waits at most five seconds for an agent that does not read its stdin, or that is silent after a
     /// line that could not be decoded: what seems open may have ended with that line.
     ///
+    /// Not cancel safe: if the future is dropped before it is ready, the agent is killed.
+    ///
     /// Any clone can close the session. The others then get [`Error::Closed`]; closing again returns the
     /// same report.
     ///
