@@ -1,5 +1,9 @@
 //! Lines that are too long, malformed, unknown, or not JSON.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use duologue::protocol::{Direction, Line};
 use duologue::{Event, Outcome};
 use duologue_testkit::fake::{Script, Step};
 use serde_json::{Value, json};
@@ -163,7 +167,13 @@ async fn a_line_that_is_not_json_is_an_event() {
     steps.push(Step::Done("after".into()));
     let script = Script::new().start(noise.map(|line| Step::Line(line.to_owned()))).turn(steps);
     let play = Play::of(script);
-    let session = play.start().await;
+    let on_wire = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&on_wire);
+    let tap = move |direction: Direction, line: &Line| {
+        let is_malformed = direction == Direction::ToHost && line.to_host().malformed().is_some();
+        counted.fetch_add(usize::from(is_malformed), Ordering::Relaxed);
+    };
+    let session = play.builder().tap(tap).start().await.unwrap();
     let mut all = session.events();
     let mut turn = session.prompt("go on").await.unwrap();
     assert_eq!(turn.outcome().await.unwrap().text(), "after");
@@ -175,8 +185,8 @@ async fn a_line_that_is_not_json_is_an_event() {
             _ => {}
         }
     }
-    // Three before the handshake, three and one in the turn.
-    assert_eq!(malformed, 7);
+    // Three before the handshake, and so before the subscription; three and one in the turn.
+    assert_eq!((malformed, on_wire.load(Ordering::Relaxed)), (4, 7));
     play.close(session).await;
 }
 

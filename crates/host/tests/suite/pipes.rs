@@ -259,16 +259,15 @@ async fn with_overflow_fail_a_flood_ends_a_subscription_and_the_session_continue
     let mut unread = session.messages();
     let mut turn = session.prompt("go on").await.unwrap();
     play.stage.reached("the end").await;
-    let too_slow = |error: &Error| matches!(error, Error::TooSlow { .. });
-    let error = turn.outcome().await.unwrap_err();
-    assert!(too_slow(&error), "{error}");
+    // The turn has few events, and loses none of them.
+    assert_eq!(turn.outcome().await.unwrap().text(), "the end");
     let error = loop {
         match unread.next().await {
             Ok(line) => assert!(line.is_some(), "it ended without an error"),
             Err(error) => break error,
         }
     };
-    assert!(too_slow(&error), "{error}");
+    assert!(matches!(error, Error::TooSlow { .. }), "{error}");
     // Control lines are served, and new subscriptions work.
     assert!(session.control().get_context_usage().await.is_ok());
     let mut events = session.events();
