@@ -45,11 +45,10 @@ mod budget;
 mod ledger;
 
 pub use duologue_wire::{
-    AgentId, BashCommand, CallbackId, DEFAULT_MAX_LINE, Decoded, Direction, Extra, Fault,
-    FaultKind, Field, Finding, Found, Frame, Head, Line, LineDecoder, Map, MessageId, Number,
-    Parser, Position, QueuedNotification, QueuedNotificationBody, RawJson, RawObject, RequestId,
-    Schemas, SessionId, SessionNotice, Survey, TaskId, Text, ToAgent, ToHost, TooLong, ToolUseId,
-    UnknownObject, UpdateEnvironmentVariables, Uuid, Wire, WorkflowLaunch, Writer,
+    AgentId, CallbackId, DEFAULT_MAX_LINE, Decoded, Direction, Extra, Fault, FaultKind, Field,
+    Finding, Found, Frame, Head, Line, LineDecoder, Map, MessageId, Number, Parser, Position,
+    RawJson, RawObject, RequestId, Schemas, SessionId, Survey, TaskId, Text, ToAgent, ToHost,
+    TooLong, ToolUseId, UnknownObject, Uuid, Wire, Writer,
 };
 pub use duologue_wire::{content, control, hook, legacy, lines, message, permission, system, tool};
 

@@ -135,9 +135,6 @@ impl ReportBuilder {
         let kind = message.kind(direction);
         self.report.kinds.add(kind.clone());
         let is_line = matches!(decoded, Decoded::Unknown(_));
-        if message.is_legacy() {
-            self.report.legacy.add(AtPath { message: kind.clone(), path: String::new() });
-        }
         let mut outermost = is_line;
         Survey::of(message, |path, finding| {
             self.found(&kind, path.to_owned(), &finding, outermost);
@@ -236,7 +233,6 @@ fn survey_payload(
 /// The messages of both directions.
 trait Message: Wire {
     fn kind(&self, direction: Direction) -> Kind;
-    fn is_legacy(&self) -> bool;
 }
 
 macro_rules! message {
@@ -245,10 +241,6 @@ macro_rules! message {
             fn kind(&self, direction: Direction) -> Kind {
                 let subtype = self.subtype().map(str::to_owned);
                 Kind::new(direction, self.tag().to_owned(), subtype)
-            }
-
-            fn is_legacy(&self) -> bool {
-                Self::is_legacy(self)
             }
         }
     };

@@ -1,12 +1,11 @@
 //! Content blocks: what messages are made of.
 
-use serde_json::{Value, json};
-
 use crate::id::ToolUseId;
 use crate::json::{Fault, Kind, Parser, RawJson, RawObject, Writer};
 use crate::text::Text;
 use crate::tool::ToolInput;
 use crate::wire::{Schemas, Survey, Wire, record, union};
+use serde_json::{Value, json};
 
 /// The content of a message: a string, or blocks.
 ///
@@ -16,7 +15,9 @@ use crate::wire::{Schemas, Survey, Wire, record, union};
 /// use duologue_wire::{Wire, content::Content};
 ///
 /// assert_eq!(Content::from_json(r#""Hi""#)?.text(), "Hi");
+
 /// assert_eq!(Content::from_json(r#"[{"type":"text","text":"Hi"}]"#)?.text(), "Hi");
+
 /// # Ok::<(), duologue_wire::Fault>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +125,7 @@ impl Wire for Content {
 ///     r#"{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"a.txt"}]}"#,
 /// )?;
 /// assert_eq!(block.content.value().unwrap().read()?.text(), "a.txt");
+
 /// # Ok::<(), duologue_wire::Fault>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -177,55 +179,233 @@ union! {
     /// One block of a message.
     ContentBlock by "type" {
         /// Text.
-        "text" => Text(TextBlock),
+        "text" => Text(TextBlock) {
+            /// The text.
+            text: Text,
+            /// Where it comes from.
+            citations: RawJson,
+            /// Where the prompt cache may cut.
+            cache_control: CacheControl,
+        },
         /// The model's thinking.
-        "thinking" => Thinking(ThinkingBlock),
+        "thinking" => Thinking(ThinkingBlock) {
+            /// The thinking, or a summary of it.
+            thinking: Text,
+            /// Proof that the model wrote it; absent in old data.
+            signature: Text,
+        },
         /// Thinking that may not be shown.
-        "redacted_thinking" => RedactedThinking(RedactedThinkingBlock),
+        "redacted_thinking" => RedactedThinking(RedactedThinkingBlock) {
+            /// The encrypted thinking.
+            data: Text,
+        },
         /// The model calls a tool.
-        "tool_use" => ToolUse(ToolUseBlock),
+        "tool_use" => ToolUse(ToolUseBlock) {
+            /// Names this call.
+            id: ToolUseId,
+            /// The tool.
+            name: Text,
+            /// Its input, normalised by the CLI: it need not be what the deltas spelled.
+            input: RawObject,
+            /// Who calls: the model itself, or a program that it runs on the server.
+            caller: RawJson,
+            /// Where the prompt cache may cut.
+            cache_control: CacheControl,
+        },
         /// What a tool gave back.
-        "tool_result" => ToolResult(ToolResultBlock),
+        "tool_result" => ToolResult(ToolResultBlock) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// A string, blocks, or nothing.
+            content: LazyContent,
+            /// Whether the tool failed or was not run; absent means it did not.
+            is_error: bool,
+            /// Where the prompt cache may cut.
+            cache_control: CacheControl,
+        },
         /// A picture.
-        "image" => Image(ImageBlock),
+        "image" => Image(ImageBlock) {
+            /// Its bytes, or where they are.
+            source: Source,
+            /// Where the prompt cache may cut.
+            cache_control: CacheControl,
+        },
         /// A document.
-        "document" => Document(Box<DocumentBlock>),
+        "document" => Document(Box<DocumentBlock>) {
+            /// Its bytes or text, or where they are.
+            source: Source,
+            /// Its title.
+            title: Text,
+            /// What the model should know about it.
+            context: Text,
+            /// Whether answers should cite it.
+            citations: RawJson,
+            /// Where the prompt cache may cut.
+            cache_control: CacheControl,
+        },
         /// A search result that the host supplies.
-        "search_result" => SearchResult(Box<SearchResultBlock>),
+        "search_result" => SearchResult(Box<SearchResultBlock>) {
+            /// Where it was found.
+            source: Text,
+            /// Its title.
+            title: Text,
+            /// Its text.
+            content: Vec<ContentBlock>,
+            /// Whether answers should cite it.
+            citations: RawJson,
+            /// Where the prompt cache may cut.
+            cache_control: CacheControl,
+        },
         /// The model calls a tool that runs on the server.
-        "server_tool_use" => ServerToolUse(Box<ServerToolUseBlock>),
+        "server_tool_use" => ServerToolUse(Box<ServerToolUseBlock>) {
+            /// Names this call.
+            id: ToolUseId,
+            /// The tool: `web_search`, `web_fetch`, `code_execution`…
+            name: Text,
+            /// Its input.
+            input: RawObject,
+            /// Who calls.
+            caller: RawJson,
+        },
         /// What the server's web search found.
-        "web_search_tool_result" => WebSearchToolResult(Box<WebSearchToolResultBlock>),
+        "web_search_tool_result" => WebSearchToolResult(Box<WebSearchToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// What the server fetched.
-        "web_fetch_tool_result" => WebFetchToolResult(Box<WebFetchToolResultBlock>),
+        "web_fetch_tool_result" => WebFetchToolResult(Box<WebFetchToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// What the advisor said.
-        "advisor_tool_result" => AdvisorToolResult(Box<AdvisorToolResultBlock>),
+        "advisor_tool_result" => AdvisorToolResult(Box<AdvisorToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// What a program run by the server gave back.
-        "code_execution_tool_result" => CodeExecutionToolResult(Box<CodeExecutionToolResultBlock>),
+        "code_execution_tool_result" => CodeExecutionToolResult(Box<CodeExecutionToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// What a shell command run by the server gave back.
-        "bash_code_execution_tool_result" =>
-            BashCodeExecutionToolResult(Box<BashCodeExecutionToolResultBlock>),
+        "bash_code_execution_tool_result" => BashCodeExecutionToolResult(Box<BashCodeExecutionToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// What an edit made by the server gave back.
-        "text_editor_code_execution_tool_result" =>
-            TextEditorCodeExecutionToolResult(Box<TextEditorCodeExecutionToolResultBlock>),
+        "text_editor_code_execution_tool_result" => TextEditorCodeExecutionToolResult(Box<TextEditorCodeExecutionToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// Which tools the server's tool search found.
-        "tool_search_tool_result" => ToolSearchToolResult(Box<ToolSearchToolResultBlock>),
+        "tool_search_tool_result" => ToolSearchToolResult(Box<ToolSearchToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// The model calls an MCP tool through the server.
-        "mcp_tool_use" => McpToolUse(Box<McpToolUseBlock>),
-        /// What that MCP tool gave back.
-        "mcp_tool_result" => McpToolResult(Box<McpToolResultBlock>),
+        "mcp_tool_use" => McpToolUse(Box<McpToolUseBlock>) {
+            /// Names this call.
+            id: ToolUseId,
+            /// The tool.
+            name: Text,
+            /// The MCP server.
+            server_name: Text,
+            /// Its input.
+            input: RawObject,
+        },
+        /// What an MCP tool called through the server gave back.
+        "mcp_tool_result" => McpToolResult(Box<McpToolResultBlock>) {
+            /// The call that this answers.
+            tool_use_id: ToolUseId,
+            /// What came back: a list of findings, or an error object.
+            content: RawJson,
+            /// Whether it failed.
+            is_error: bool,
+            /// Who called.
+            caller: RawJson,
+        },
         /// The tools of an MCP server, listed by the server.
-        "mcp_tool_listing" => McpToolListing(Box<McpToolListingBlock>),
+        "mcp_tool_listing" => McpToolListing(Box<McpToolListingBlock>) {
+            /// Names this listing.
+            id: ToolUseId,
+            /// The MCP server.
+            server_name: Text,
+            /// Its tools.
+            tools: RawJson,
+        },
         /// A file uploaded to the server's container.
-        "container_upload" => ContainerUpload(Box<ContainerUploadBlock>),
+        "container_upload" => ContainerUpload(Box<ContainerUploadBlock>) {
+            /// Its name at the API.
+            file_id: Text,
+        },
         /// A summary that stands for what came before.
-        "compaction" => Compaction(Box<CompactionBlock>),
+        "compaction" => Compaction(Box<CompactionBlock>) {
+            /// The summary.
+            content: Text,
+            /// The summary, encrypted.
+            encrypted_content: Text,
+        },
         /// The server answered with another model.
-        "fallback" => Fallback(Box<FallbackBlock>),
+        "fallback" => Fallback(Box<FallbackBlock>) {
+            /// The model that was asked.
+            from: RawJson,
+            /// The model that answered.
+            to: RawJson,
+        },
         /// An instruction in the middle of a conversation.
-        "mid_conv_system" => MidConversationSystem(Box<MidConversationSystemBlock>),
+        "mid_conv_system" => MidConversationSystem(Box<MidConversationSystemBlock>) {
+            /// The instruction: text, or blocks.
+            content: RawJson,
+            /// The instruction, where it is plain text.
+            text: Text,
+        },
         /// The name of a tool that a search found.
-        "tool_reference" => ToolReference(Box<ToolReferenceBlock>),
+        "tool_reference" => ToolReference(Box<ToolReferenceBlock>) {
+            /// The tool.
+            tool_name: Text,
+        },
     }
 }
 
@@ -260,58 +440,12 @@ impl ContentBlock {
 }
 
 record! {
-    /// Text.
-    TextBlock ["type" = "text"] {
-        /// The text.
-        text: Text,
-        /// Where it comes from.
-        citations: RawJson,
-        /// Where the prompt cache may cut.
-        cache_control: CacheControl,
-    }
-}
-
-record! {
     /// Where the prompt cache may cut.
     CacheControl {
         /// Always `ephemeral`.
         kind "type": Text,
         /// How long: `5m` or `1h`.
         ttl: Text,
-    }
-}
-
-record! {
-    /// The model's thinking.
-    ThinkingBlock ["type" = "thinking"] {
-        /// The thinking, or a summary of it.
-        thinking: Text,
-        /// Proof that the model wrote it; absent in old data.
-        signature: Text,
-    }
-}
-
-record! {
-    /// Thinking that may not be shown.
-    RedactedThinkingBlock ["type" = "redacted_thinking"] {
-        /// The encrypted thinking.
-        data: Text,
-    }
-}
-
-record! {
-    /// The model calls a tool.
-    ToolUseBlock ["type" = "tool_use"] {
-        /// Names this call.
-        id: ToolUseId,
-        /// The tool.
-        name: Text,
-        /// Its input, normalised by the CLI: it need not be what the deltas spelled.
-        input: RawObject,
-        /// Who calls: the model itself, or a program that it runs on the server.
-        caller: RawJson,
-        /// Where the prompt cache may cut.
-        cache_control: CacheControl,
     }
 }
 
@@ -326,121 +460,37 @@ impl ToolUseBlock {
     }
 }
 
-record! {
-    /// What a tool gave back.
-    ToolResultBlock ["type" = "tool_result"] {
-        /// The call that this answers.
-        tool_use_id: ToolUseId,
-        /// A string, blocks, or nothing.
-        content: LazyContent,
-        /// Whether the tool failed or was not run; absent means it did not.
-        is_error: bool,
-        /// Where the prompt cache may cut.
-        cache_control: CacheControl,
-    }
-}
-
-record! {
-    /// A picture.
-    ImageBlock ["type" = "image"] {
-        /// Its bytes, or where they are.
-        source: Source,
-        /// Where the prompt cache may cut.
-        cache_control: CacheControl,
-    }
-}
-
-record! {
-    /// A document.
-    DocumentBlock ["type" = "document"] {
-        /// Its bytes or text, or where they are.
-        source: Source,
-        /// Its title.
-        title: Text,
-        /// What the model should know about it.
-        context: Text,
-        /// Whether answers should cite it.
-        citations: RawJson,
-        /// Where the prompt cache may cut.
-        cache_control: CacheControl,
-    }
-}
-
-record! {
-    /// A search result that the host supplies.
-    SearchResultBlock ["type" = "search_result"] {
-        /// Where it was found.
-        source: Text,
-        /// Its title.
-        title: Text,
-        /// Its text.
-        content: Vec<ContentBlock>,
-        /// Whether answers should cite it.
-        citations: RawJson,
-        /// Where the prompt cache may cut.
-        cache_control: CacheControl,
-    }
-}
-
 union! {
     /// Where the bytes of a picture or a document are.
     Source by "type" {
-        /// Here, in base64.
-        "base64" => Base64(Base64Source),
-        /// At an address.
-        "url" => Url(UrlSource),
-        /// Uploaded before.
-        "file" => File(FileSource),
-        /// Here, as plain text.
-        "text" => Text(TextSource),
-        /// Here, as blocks.
-        "content" => Content(ContentSource),
+        /// Bytes in base64.
+        "base64" => Base64(Base64Source) {
+            /// What they are: `image/png`.
+            media_type: Text,
+            /// The bytes in base64.
+            data: Text,
+        },
+        /// An address.
+        "url" => Url(UrlSource) {
+            /// The address.
+            url: Text,
+        },
+        /// A file uploaded before.
+        "file" => File(FileSource) {
+            /// Its name at the API.
+            file_id: Text,
+        },
+        /// Plain text.
+        "text" => Text(TextSource) {
+            /// What it is: `text/plain`.
+            media_type: Text,
+            /// The text.
+            data: Text,
+        },
+        /// Blocks.
+        "content" => Content(ContentSource) {
+            /// Text, or text and pictures.
+            content: Content,
+        },
     }
 }
-
-record! {
-    /// Bytes in base64.
-    Base64Source ["type" = "base64"] {
-        /// What they are: `image/png`.
-        media_type: Text,
-        /// The bytes in base64.
-        data: Text,
-    }
-}
-
-record! {
-    /// An address.
-    UrlSource ["type" = "url"] {
-        /// The address.
-        url: Text,
-    }
-}
-
-record! {
-    /// A file uploaded before.
-    FileSource ["type" = "file"] {
-        /// Its name at the API.
-        file_id: Text,
-    }
-}
-
-record! {
-    /// Plain text.
-    TextSource ["type" = "text"] {
-        /// What it is: `text/plain`.
-        media_type: Text,
-        /// The text.
-        data: Text,
-    }
-}
-
-record! {
-    /// Blocks.
-    ContentSource ["type" = "content"] {
-        /// Text, or text and pictures.
-        content: Content,
-    }
-}
-
-mod server;
-pub use server::*;

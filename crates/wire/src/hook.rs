@@ -1,11 +1,7 @@
-//! Hooks: what a callback is told, and what it may answer.
+//! Hooks: the input and the output of a callback.
 
-mod event;
-mod input;
-mod input_rest;
+mod events;
 mod output;
 
-pub use event::HookEvent;
-pub use input::*;
-pub use input_rest::*;
+pub use events::*;
 pub use output::*;

@@ -21,6 +21,8 @@
 //! );
 //! ```
 
+pub use crate::control::SdkControlInterrupt;
+
 use crate::content::LazyContent;
 use crate::id::{SessionId, ToolUseId, Uuid};
 use crate::json::Number;
@@ -168,11 +170,6 @@ impl SystemResult {
         result.uuid = self.uuid.clone();
         result
     }
-}
-
-record! {
-    /// The agent acknowledges an interrupt, as a request of its own.
-    SdkControlInterrupt ["subtype" = "sdk_control_interrupt"] {}
 }
 
 /// The text inside a `result` that is JSON inside JSON; `None` if it is not such a one.

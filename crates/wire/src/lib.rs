@@ -77,10 +77,7 @@ pub use json::Block;
 pub use json::{Fault, FaultKind, Number, Parser, RawJson, RawObject, Writer};
 pub use line::{Decoded, Direction, Head, Line, Position};
 pub use text::Text;
-pub use to_agent::{
-    BashCommand, QueuedNotification, QueuedNotificationBody, SessionNotice, ToAgent,
-    UpdateEnvironmentVariables, WorkflowLaunch,
-};
+pub use to_agent::ToAgent;
 pub use to_host::ToHost;
 pub use wire::{Extra, Field, Finding, Map, Schemas, Survey, UnknownObject, Wire};
 

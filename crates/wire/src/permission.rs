@@ -80,17 +80,53 @@ union! {
     /// Sending all suggestions of a request back is what "always allow" means.
     PermissionUpdate by "type" {
         /// Add rules.
-        "addRules" => AddRules(AddRules),
+        "addRules" => AddRules(AddRules) {
+            /// The rules.
+            rules: Vec<PermissionRule>,
+            /// What they say.
+            behavior: PermissionBehavior,
+            /// Where they are kept.
+            destination: PermissionDestination,
+        },
         /// Replace all rules of that behaviour at that destination.
-        "replaceRules" => ReplaceRules(ReplaceRules),
+        "replaceRules" => ReplaceRules(ReplaceRules) {
+            /// The rules.
+            rules: Vec<PermissionRule>,
+            /// What they say.
+            behavior: PermissionBehavior,
+            /// Where they are kept.
+            destination: PermissionDestination,
+        },
         /// Remove rules.
-        "removeRules" => RemoveRules(RemoveRules),
+        "removeRules" => RemoveRules(RemoveRules) {
+            /// The rules.
+            rules: Vec<PermissionRule>,
+            /// What they say.
+            behavior: PermissionBehavior,
+            /// Where they are kept.
+            destination: PermissionDestination,
+        },
         /// Change the mode.
-        "setMode" => SetMode(SetMode),
+        "setMode" => SetMode(SetMode) {
+            /// The mode.
+            mode: PermissionMode,
+            /// Where it is kept.
+            destination: PermissionDestination,
+        },
         /// Add working directories.
-        "addDirectories" => AddDirectories(AddDirectories),
+        "addDirectories" => AddDirectories(AddDirectories) {
+            /// The directories.
+            directories: Vec<Text>,
+            /// Where they are kept.
+            destination: PermissionDestination,
+        },
         /// Remove working directories.
-        "removeDirectories" => RemoveDirectories(RemoveDirectories),
+        "removeDirectories" => RemoveDirectories(RemoveDirectories) {
+            /// The directories.
+            directories: Vec<Text>,
+            /// Where they were kept.
+            destination: PermissionDestination,
+        },
     }
 }
 
@@ -114,62 +150,6 @@ impl PermissionUpdate {
     }
 }
 
-/// An update that carries rules.
-macro_rules! rules_update {
-    ($($(#[doc = $doc:literal])* $name:ident = $tag:literal),* $(,)?) => {$(
-        record! {
-            $(#[doc = $doc])*
-            $name ["type" = $tag] {
-                /// The rules.
-                rules: Vec<PermissionRule>,
-                /// What they say.
-                behavior: PermissionBehavior,
-                /// Where they are kept.
-                destination: PermissionDestination,
-            }
-        }
-    )*};
-}
-
-rules_update! {
-    /// Add rules.
-    AddRules = "addRules",
-    /// Replace all rules of that behaviour at that destination.
-    ReplaceRules = "replaceRules",
-    /// Remove rules.
-    RemoveRules = "removeRules",
-}
-
-record! {
-    /// Change the mode.
-    SetMode ["type" = "setMode"] {
-        /// The mode.
-        mode: PermissionMode,
-        /// Where it is kept.
-        destination: PermissionDestination,
-    }
-}
-
-record! {
-    /// Add working directories.
-    AddDirectories ["type" = "addDirectories"] {
-        /// The directories.
-        directories: Vec<Text>,
-        /// Where they are kept.
-        destination: PermissionDestination,
-    }
-}
-
-record! {
-    /// Remove working directories.
-    RemoveDirectories ["type" = "removeDirectories"] {
-        /// The directories.
-        directories: Vec<Text>,
-        /// Where they were kept.
-        destination: PermissionDestination,
-    }
-}
-
 union! {
     /// The answer to a request for permission.
     ///
@@ -184,9 +164,29 @@ union! {
     /// ```
     PermissionResult by "behavior" {
         /// Do it.
-        "allow" => Allow(Allow),
+        "allow" => Allow(Allow) {
+            /// The input to run with. Older CLIs insist on it.
+            updated_input "updatedInput": RawObject,
+            /// How the permissions change.
+            updated_permissions "updatedPermissions": Vec<PermissionUpdate>,
+            /// The call.
+            tool_use_id "toolUseID": ToolUseId,
+            /// Whether the person decided for once or for good.
+            decision_classification "decisionClassification": DecisionClassification,
+            /// One update, as the oldest descriptions send it. Real CLIs ignore it.
+            apply_permission_suggestion "applyPermissionSuggestion": PermissionUpdate => legacy,
+        },
         /// Do not.
-        "deny" => Deny(Deny),
+        "deny" => Deny(Deny) {
+            /// What the model is told. Required by the CLI.
+            message: Text,
+            /// End the turn.
+            interrupt: bool,
+            /// The call.
+            tool_use_id "toolUseID": ToolUseId,
+            /// Whether the person decided for once or for good.
+            decision_classification "decisionClassification": DecisionClassification,
+        },
     }
 }
 
@@ -219,36 +219,6 @@ impl PermissionResult {
             Self::Deny(deny) => Self::Deny(deny.tool_use_id(id)),
             Self::Unknown(unknown) => Self::Unknown(unknown),
         }
-    }
-}
-
-record! {
-    /// Do it.
-    Allow ["behavior" = "allow"] {
-        /// The input to run with. Older CLIs insist on it.
-        updated_input "updatedInput": RawObject,
-        /// How the permissions change.
-        updated_permissions "updatedPermissions": Vec<PermissionUpdate>,
-        /// The call.
-        tool_use_id "toolUseID": ToolUseId,
-        /// Whether the person decided for once or for good.
-        decision_classification "decisionClassification": DecisionClassification,
-        /// One update, as the oldest descriptions send it. Real CLIs ignore it.
-        apply_permission_suggestion "applyPermissionSuggestion": PermissionUpdate => legacy,
-    }
-}
-
-record! {
-    /// Do not.
-    Deny ["behavior" = "deny"] {
-        /// What the model is told. Required by the CLI.
-        message: Text,
-        /// End the turn.
-        interrupt: bool,
-        /// The call.
-        tool_use_id "toolUseID": ToolUseId,
-        /// Whether the person decided for once or for good.
-        decision_classification "decisionClassification": DecisionClassification,
     }
 }
 

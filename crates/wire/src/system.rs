@@ -1,35 +1,42 @@
-//! `system` lines: everything the agent says about itself.
+//! `system` lines: the agent reports on itself.
+//!
+//! The table below has one entry for each `subtype`, with its fields. The types of those fields follow it.
 
-mod hook;
-mod init;
-mod internal;
-mod notice;
-mod state;
-mod task;
-
-pub use hook::*;
-pub use init::*;
-pub use internal::*;
-pub use notice::*;
-pub use state::*;
-pub use task::*;
-
-use crate::id::{SessionId, Uuid};
+use crate::control::SlashCommand;
+use crate::id::{AgentId, RequestId, SessionId, TaskId, ToolUseId, Uuid};
+use crate::json::{Number, RawJson};
 use crate::legacy::SystemResult;
-use crate::wire::union;
+use crate::message::{ApiErrorKind, FastModeState};
+use crate::permission::PermissionMode;
+use crate::text::Text;
+use crate::wire::{record, union, words};
 
-/// The table of system lines, and the ids that they all have.
+/// Makes the union, and the accessors for the ids that every system line has.
 macro_rules! system_lines {
-    ($($(#[doc = $doc:literal])* $tag:literal => $variant:ident($ty:ty),)*) => {
+    (
+        $(#[doc = $doc:expr])*
+        System {
+            each $each:tt
+            $(
+                $(#[doc = $row_doc:expr])*
+                $subtype:literal => $variant:ident($($ty:tt)+)
+                $({ $($field:tt)* })? $(=> $mark:ident)?,
+            )*
+        }
+    ) => {
         union! {
-            /// What the agent says about itself, by `subtype`.
+            $(#[doc = $doc])*
             System by "subtype" closed, "type" = "system" {
-                $($(#[doc = $doc])* $tag => $variant($ty),)*
+                each $each
+                $(
+                    $(#[doc = $row_doc])*
+                    $subtype => $variant($($ty)+) $({ $($field)* })? $(=> $mark)?,
+                )*
             }
         }
 
         impl System {
-            /// Names the line.
+            /// The id of the line.
             pub fn uuid(&self) -> Option<&Uuid> {
                 match self {
                     $(Self::$variant(line) => line.uuid.value(),)*
@@ -37,7 +44,7 @@ macro_rules! system_lines {
                 }
             }
 
-            /// The conversation that the line belongs to.
+            /// The session that the line belongs to.
             pub fn session_id(&self) -> Option<&SessionId> {
                 match self {
                     $(Self::$variant(line) => line.session_id.value(),)*
@@ -49,120 +56,985 @@ macro_rules! system_lines {
 }
 
 system_lines! {
-    /// A turn begins: the session as it is now.
-    "init" => Init(Box<Init>),
-    /// What the agent is busy with, or a change of permission mode.
-    "status" => Status(Box<Status>),
-    /// The context was compacted here.
-    "compact_boundary" => CompactBoundary(Box<CompactBoundary>),
-    /// A request to the API is being tried again.
-    "api_retry" => ApiRetry(Box<ApiRetry>),
-    /// A control request takes its time.
-    "control_request_progress" => ControlRequestProgress(Box<ControlRequestProgress>),
-    /// The model refused, another one answers.
-    "model_refusal_fallback" => ModelRefusalFallback(Box<ModelRefusalFallback>),
-    /// The model refused, and no other one answers.
-    "model_refusal_no_fallback" => ModelRefusalNoFallback(Box<ModelRefusalNoFallback>),
-    /// The model cannot answer, another one does.
-    "model_fallback" => ModelFallback(Box<ModelFallback>),
-    /// What a local command printed.
-    "local_command_output" => LocalCommandOutput(Box<LocalCommandOutput>),
-    /// A command hook was started.
-    "hook_started" => HookStarted(Box<HookStarted>),
-    /// A command hook has printed something.
-    "hook_progress" => HookProgress(Box<HookProgress>),
-    /// A command hook has ended.
-    "hook_response" => HookResponse(Box<HookResponse>),
-    /// A plugin is being installed.
-    "plugin_install" => PluginInstall(Box<PluginInstall>),
-    /// A sub-agent or a background command was started.
-    "task_started" => TaskStarted(Box<TaskStarted>),
-    /// A sub-agent or a background command is getting on.
-    "task_progress" => TaskProgress(Box<TaskProgress>),
-    /// Something about a task changed.
-    "task_updated" => TaskUpdated(Box<TaskUpdated>),
-    /// A task has ended.
-    "task_notification" => TaskNotification(Box<TaskNotification>),
-    /// The tasks in the background, all of them.
-    "background_tasks_changed" => BackgroundTasksChanged(Box<BackgroundTasksChanged>),
-    /// How much the model has thought so far.
-    "thinking_tokens" => ThinkingTokens(Box<ThinkingTokens>),
-    /// The session is busy, waits for a person, or is idle.
-    "session_state_changed" => SessionStateChanged(Box<SessionStateChanged>),
-    /// The process is about to end.
-    "worker_shutting_down" => WorkerShuttingDown(Box<WorkerShuttingDown>),
-    /// The slash commands, all of them.
-    "commands_changed" => CommandsChanged(Box<CommandsChanged>),
-    /// Something to show to the person.
-    "notification" => Notification(Box<Notification>),
-    /// Files were uploaded.
-    "files_persisted" => FilesPersisted(Box<FilesPersisted>),
-    /// Memories were looked up.
-    "memory_recall" => MemoryRecall(Box<MemoryRecall>),
-    /// An MCP server's question was answered elsewhere.
-    "elicitation_complete" => ElicitationComplete(Box<ElicitationComplete>),
-    /// A tool call was not allowed, and nobody was asked.
-    "permission_denied" => PermissionDenied(Box<PermissionDenied>),
-    /// The host's own transcript store failed.
-    "mirror_error" => MirrorError(Box<MirrorError>),
-    /// A notice in the conversation.
-    "informational" => Informational(Box<Informational>),
-    /// The disk is full: something was not written.
-    "session_writes_lost" => SessionWritesLost(Box<SessionWritesLost>),
-    /// The session has a title.
-    "session_title_changed" => SessionTitleChanged(Box<SessionTitleChanged>),
-    /// A tool call is being checked.
-    "permission_check_status" => PermissionCheckStatus(Box<PermissionCheckStatus>),
-    /// The effort of this turn changed.
-    "per_turn_effort_changed" => PerTurnEffortChanged(Box<PerTurnEffortChanged>),
-    /// A prompt overtook the turn.
-    "turn_preempted" => TurnPreempted(Box<TurnPreempted>),
-    /// A message of another agent is held back.
-    "peer_message_hold" => PeerMessageHold(Box<PeerMessageHold>),
-    /// Questions of an earlier process were settled.
-    "inherited_asks_settled" => InheritedAsksSettled(Box<InheritedAsksSettled>),
-    /// The instructions are very long.
-    "instruction_size_warning" => InstructionSizeWarning(Box<InstructionSizeWarning>),
-    /// Files of a prompt did not arrive.
-    "file_attachments_missing" => FileAttachmentsMissing(Box<FileAttachmentsMissing>),
-    /// A change was published for review.
-    "code_change_published" => CodeChangePublished(Box<CodeChangePublished>),
-    /// The repository changed.
-    "vcs_state_changed" => VcsStateChanged(Box<VcsStateChanged>),
-    /// What the person is about to do.
-    "dev_intent" => DevIntent(Box<DevIntent>),
-    /// A draft of feedback waits.
-    "feedback_draft_queued" => FeedbackDraftQueued(Box<FeedbackDraftQueued>),
-    /// A cloud session changed.
-    "cloud_session_delta" => CloudSessionDelta(Box<CloudSessionDelta>),
-    /// The turn may be handed over.
-    "turn_handoff_available" => TurnHandoffAvailable(Box<TurnHandoffAvailable>),
-    /// A plugin's surface must be drawn again.
-    "ui_invalidate" => UiInvalidate(Box<UiInvalidate>),
-    /// A plugin logs.
-    "ui_log" => UiLog(Box<UiLog>),
-    /// A plugin notifies.
-    "ui_notify" => UiNotify(Box<UiNotify>),
-    /// A plugin takes a notification back.
-    "ui_notify_cancel" => UiNotifyCancel(Box<UiNotifyCancel>),
-    /// A plugin says something in passing.
-    "ui_toast" => UiToast(Box<UiToast>),
-    /// A plugin's status line.
-    "ui_status" => UiStatus(Box<UiStatus>),
-    /// The panes of plugins.
-    "ui_panes" => UiPanes(Box<UiPanes>),
-    /// A plugin's surface was placed.
-    "ui_placed" => UiPlaced(Box<UiPlaced>),
-    /// A plugin's surface was scrolled.
-    "ui_scroll" => UiScroll(Box<UiScroll>),
-    /// A plugin's surface has the focus.
-    "ui_focus" => UiFocus(Box<UiFocus>),
-    /// What the turn came to, in one sentence.
-    "post_turn_summary" => PostTurnSummary(Box<PostTurnSummary>),
-    /// What the agent does now, in one sentence.
-    "task_summary" => TaskSummary(Box<TaskSummary>),
-    /// Facts about the session.
-    "session_metadata" => SessionMetadata(Box<SessionMetadata>),
-    /// Legacy: the end of a turn, as the oldest descriptions have it.
-    "result" => Result(Box<SystemResult>),
+    /// A system line, by `subtype`.
+    System {
+        each {
+            /// The session.
+            session_id: SessionId,
+            /// The id of this line.
+            uuid: Uuid,
+        }
+
+        /// A turn begins: the session as it is now.
+        ///
+        /// Sent at the start of every turn, not at the start of the process, and not always as the first
+        /// line of its turn.
+        "init" => Init(Box<Init>) {
+            /// The working directory.
+            cwd: Text,
+            /// The conversation.
+            session_id: SessionId,
+            /// The tools the model has.
+            tools: Vec<Text>,
+            /// The MCP servers.
+            mcp_servers: Vec<InitMcpServer>,
+            /// The model.
+            model: Text,
+            /// The permission mode.
+            permission_mode "permissionMode": PermissionMode,
+            /// The slash commands that work here.
+            slash_commands: Vec<Text>,
+            /// The slash commands that only work in a terminal.
+            terminal_slash_commands: Vec<Text>,
+            /// Where the API key comes from.
+            api_key_source "apiKeySource": ApiKeySource,
+            /// The CLI's version.
+            claude_code_version: Text,
+            /// How answers are styled.
+            output_style: Text,
+            /// The kinds of sub-agent.
+            agents: Vec<Text>,
+            /// The skills.
+            skills: Vec<Text>,
+            /// The plugins.
+            plugins: Vec<InitPlugin>,
+            /// Plugins that could not be loaded.
+            plugin_errors: Vec<PluginError>,
+            /// Plugins that were loaded with a warning.
+            plugin_warnings: RawJson,
+            /// MCP servers that could not be started.
+            mcp_server_errors: RawJson,
+            /// Beta features that are on.
+            betas: Vec<Text>,
+            /// What this CLI can do.
+            capabilities: Vec<Text>,
+            /// Names this line.
+            uuid: Uuid,
+            /// The prompts that this turn answers.
+            user_message_uuids: Vec<Uuid>,
+            /// Whether fast mode is on.
+            fast_mode_state: FastModeState,
+            /// Why it is not.
+            fast_mode_disabled_reason: Text,
+            /// How hard the model thinks.
+            effort: Text,
+            /// How the person looks at it.
+            view_mode: Text,
+            /// Where memories are kept.
+            memory_paths: MemoryPaths,
+            /// The directory in which the process started.
+            original_cwd: Text,
+            /// Further directories.
+            additional_directories: Vec<Text>,
+            /// Where other agents can reach this one.
+            messaging_socket_path: Text,
+            /// Where the agent may leave notes.
+            scratchpad_path: Text,
+            /// Whether analytics are off.
+            analytics_disabled: bool,
+            /// Whether feedback is off.
+            product_feedback_disabled: bool,
+            /// Whether the effort may change from turn to turn.
+            per_turn_effort_active: bool,
+            /// Whether a word can ask for more thinking.
+            ultrathink_available: bool,
+            /// Whether that word raises the effort.
+            ultrathink_typed_raises: bool,
+            /// Which process this is of a hosted session.
+            worker_epoch: RawJson,
+            /// The cloud session.
+            cloud_session: RawJson,
+        } => alone,
+        /// What the agent is busy with, or a change of permission mode.
+        "status" => Status(Box<Status>) {
+            /// What it is busy with; null when it is no longer.
+            status: StatusKind,
+            /// The new permission mode.
+            permission_mode "permissionMode": PermissionMode,
+            /// How compaction went.
+            compact_result: CompactResult,
+            /// Why compaction failed.
+            compact_error: Text,
+            /// How long the summary has become.
+            compact_output_chars: Number,
+            /// The prompts that this turn answers.
+            user_message_uuids: Vec<Uuid>,
+        },
+        /// The context was compacted here.
+        "compact_boundary" => CompactBoundary(Box<CompactBoundary>) {
+            /// How.
+            compact_metadata: CompactMetadata,
+            /// The line before, for those who keep a tree.
+            logical_parent_uuid: Uuid,
+        },
+        /// A request to the API is being tried again.
+        "api_retry" => ApiRetry(Box<ApiRetry>) {
+            /// The how-many-eth try.
+            attempt: Number,
+            /// How many there will be.
+            max_retries: Number,
+            /// How long it waits.
+            retry_delay_ms: Number,
+            /// The API's HTTP status; null if there was no answer.
+            error_status: Number,
+            /// What went wrong.
+            error: ApiErrorKind,
+            /// There was no answer at all.
+            no_response: NoResponse,
+        },
+        /// A control request takes its time.
+        "control_request_progress" => ControlRequestProgress(Box<ControlRequestProgress>) {
+            /// The request.
+            request_id: RequestId,
+            /// How it goes: `started` or `api_retry`.
+            status: Text,
+            /// The how-many-eth try.
+            attempt: Number,
+            /// How many there will be.
+            max_retries: Number,
+            /// How long it waits.
+            retry_delay_ms: Number,
+            /// The API's HTTP status.
+            error_status: Number,
+        },
+        /// The model refused, another one answers.
+        "model_refusal_fallback" => ModelRefusalFallback(Box<ModelRefusalFallback>) {
+            /// Always `refusal`.
+            trigger: Text,
+            /// `retry`, `revert` or `sticky`.
+            direction: Text,
+            /// For how long: `session` or `local`.
+            scope: Text,
+            /// The model that refused.
+            original_model: Text,
+            /// The model that answers.
+            fallback_model: Text,
+            /// The API's name for the request.
+            request_id: Text,
+            /// What kind of refusal.
+            api_refusal_category: Text,
+            /// Why.
+            api_refusal_explanation: Text,
+            /// Lines that no longer count.
+            retracted_message_uuids: Vec<Uuid>,
+            /// The prompt that was refused.
+            refused_user_message_uuid: Uuid,
+            /// What to tell the person.
+            content: Text,
+        },
+        /// The model refused, and no other one answers.
+        "model_refusal_no_fallback" => ModelRefusalNoFallback(Box<ModelRefusalNoFallback>) {
+            /// The model that refused.
+            original_model: Text,
+            /// The API's name for the request.
+            request_id: Text,
+            /// What kind of refusal.
+            api_refusal_category: Text,
+            /// Why.
+            api_refusal_explanation: Text,
+            /// The prompt that was refused.
+            refused_user_message_uuid: Uuid,
+            /// What to tell the person.
+            content: Text,
+        },
+        /// The model cannot answer, another one does.
+        "model_fallback" => ModelFallback(Box<ModelFallback>) {
+            /// Why.
+            trigger: Text,
+            /// The model that was asked.
+            original_model: Text,
+            /// The model that answers.
+            fallback_model: Text,
+            /// What to tell the person.
+            content: Text,
+        },
+        /// What a local command printed.
+        "local_command_output" => LocalCommandOutput(Box<LocalCommandOutput>) {
+            /// The text.
+            content: Text,
+        },
+        /// A command hook was started.
+        "hook_started" => HookStarted(Box<HookStarted>) {
+            /// Names this run of the hook.
+            hook_id: Text,
+            /// The hook.
+            hook_name: Text,
+            /// What it was started for.
+            hook_event: Text,
+        },
+        /// A command hook has printed something.
+        "hook_progress" => HookProgress(Box<HookProgress>) {
+            /// Names this run of the hook.
+            hook_id: Text,
+            /// The hook.
+            hook_name: Text,
+            /// What it was started for.
+            hook_event: Text,
+            /// Its stdout so far.
+            stdout: Text,
+            /// Its stderr so far.
+            stderr: Text,
+            /// Both.
+            output: Text,
+        },
+        /// A command hook has ended.
+        "hook_response" => HookResponse(Box<HookResponse>) {
+            /// Names this run of the hook.
+            hook_id: Text,
+            /// The hook.
+            hook_name: Text,
+            /// What it was started for.
+            hook_event: Text,
+            /// Its stdout and stderr.
+            output: Text,
+            /// Its stdout.
+            stdout: Text,
+            /// Its stderr.
+            stderr: Text,
+            /// Its exit code.
+            exit_code: Number,
+            /// How it went.
+            outcome: HookOutcome,
+        },
+        /// A plugin is being installed.
+        "plugin_install" => PluginInstall(Box<PluginInstall>) {
+            /// How it goes: `started`, `installed`, `failed` or `completed`.
+            status: Text,
+            /// The plugin.
+            name: Text,
+            /// What went wrong.
+            error: Text,
+        },
+        /// A sub-agent or a background command was started.
+        "task_started" => TaskStarted(Box<TaskStarted>) {
+            /// The task.
+            task_id: TaskId,
+            /// The run it belongs to.
+            run_id: Text,
+            /// The tool call that started it.
+            tool_use_id: ToolUseId,
+            /// What it does.
+            description: Text,
+            /// What kind of sub-agent.
+            subagent_type: Text,
+            /// Whether the conversation goes on meanwhile.
+            is_backgrounded: bool,
+            /// How deep it is nested, from 1.
+            spawn_depth: Number,
+            /// The task that started it.
+            parent_task_id: TaskId,
+            /// What kind of task.
+            task_type: TaskType,
+            /// The workflow it runs.
+            workflow_name: Text,
+            /// What it was told.
+            prompt: Text,
+            /// Not for the transcript.
+            skip_transcript: bool,
+            /// Not worth showing.
+            ambient: bool,
+        },
+        /// A sub-agent or a background command is getting on.
+        "task_progress" => TaskProgress(Box<TaskProgress>) {
+            /// The task.
+            task_id: TaskId,
+            /// The run it belongs to.
+            run_id: Text,
+            /// The tool call that started it.
+            tool_use_id: ToolUseId,
+            /// What it does now.
+            description: Text,
+            /// What kind of sub-agent.
+            subagent_type: Text,
+            /// What it has used.
+            usage: TaskUsage,
+            /// The tool it called last.
+            last_tool_name: Text,
+            /// What it has come to.
+            summary: Text,
+        },
+        /// Something about a task changed.
+        "task_updated" => TaskUpdated(Box<TaskUpdated>) {
+            /// The task.
+            task_id: TaskId,
+            /// The run it belongs to.
+            run_id: Text,
+            /// What changed.
+            patch: TaskPatch,
+        },
+        /// A task has ended.
+        "task_notification" => TaskNotification(Box<TaskNotification>) {
+            /// The task.
+            task_id: TaskId,
+            /// The run it belongs to.
+            run_id: Text,
+            /// The tool call that started it.
+            tool_use_id: ToolUseId,
+            /// How it ended.
+            status: TaskStatus,
+            /// Why it was stopped.
+            reason: Text,
+            /// Where its output lies.
+            output_file: Text,
+            /// What it came to.
+            summary: Text,
+            /// What it used.
+            usage: TaskUsage,
+            /// What it links to.
+            resource_links: RawJson,
+            /// Not for the transcript.
+            skip_transcript: bool,
+            /// Not worth showing.
+            ambient: bool,
+        },
+        /// The tasks in the background, all of them.
+        "background_tasks_changed" => BackgroundTasksChanged(Box<BackgroundTasksChanged>) {
+            /// The tasks: they replace those known before.
+            tasks: Vec<BackgroundTask>,
+        },
+        /// How much the model has thought so far.
+        "thinking_tokens" => ThinkingTokens(Box<ThinkingTokens>) {
+            /// In all.
+            estimated_tokens: Number,
+            /// Since the last such line.
+            estimated_tokens_delta: Number,
+            /// The prompt that this turn answers.
+            user_message_uuid: Uuid,
+        },
+        /// The session is busy, waits for a person, or is idle.
+        "session_state_changed" => SessionStateChanged(Box<SessionStateChanged>) {
+            /// The state.
+            state: SessionState,
+            /// For the host library only, not for its user.
+            sdk_host_only: bool,
+        },
+        /// The process is about to end.
+        "worker_shutting_down" => WorkerShuttingDown(Box<WorkerShuttingDown>) {
+            /// Why.
+            reason: Text,
+        },
+        /// The slash commands, all of them.
+        "commands_changed" => CommandsChanged(Box<CommandsChanged>) {
+            /// The commands.
+            commands: Vec<SlashCommand>,
+        },
+        /// Something to show to the person.
+        "notification" => Notification(Box<Notification>) {
+            /// Names it, so that a later one can replace it.
+            key: Text,
+            /// The text.
+            text: Text,
+            /// How urgent it is.
+            priority: NotificationPriority,
+            /// Its colour.
+            color: Text,
+            /// For how long it should be seen.
+            timeout_ms: Number,
+        },
+        /// Files were uploaded.
+        "files_persisted" => FilesPersisted(Box<FilesPersisted>) {
+            /// Those that were.
+            files: Vec<PersistedFile>,
+            /// Those that were not.
+            failed: Vec<PersistedFile>,
+            /// When.
+            processed_at: RawJson,
+        },
+        /// Memories were looked up.
+        "memory_recall" => MemoryRecall(Box<MemoryRecall>) {
+            /// How: `select` or `synthesize`.
+            mode: Text,
+            /// The memories.
+            memories: Vec<Memory>,
+        },
+        /// An MCP server's question was answered elsewhere.
+        "elicitation_complete" => ElicitationComplete(Box<ElicitationComplete>) {
+            /// The server.
+            mcp_server_name: Text,
+            /// The question.
+            elicitation_id: Text,
+        },
+        /// A tool call was not allowed, and nobody was asked. The result has the full list.
+        "permission_denied" => PermissionDenied(Box<PermissionDenied>) {
+            /// The tool.
+            tool_name: Text,
+            /// The call.
+            tool_use_id: ToolUseId,
+            /// The sub-agent that called.
+            agent_id: AgentId,
+            /// By what kind of reason.
+            decision_reason_type: Text,
+            /// By which reason.
+            decision_reason_code: Text,
+            /// Why.
+            decision_reason: Text,
+            /// What the model is told.
+            message: Text,
+        },
+        /// The host's own transcript store failed. Written by host libraries, not by the CLI.
+        "mirror_error" => MirrorError(Box<MirrorError>) {
+            /// What went wrong.
+            error: Text,
+            /// Which transcript.
+            key: RawJson,
+        },
+        /// A notice in the conversation.
+        "informational" => Informational(Box<Informational>) {
+            /// The notice.
+            content: Text,
+            /// How important it is.
+            level: NoticeLevel,
+            /// The tool call it is about.
+            tool_use_id: ToolUseId,
+            /// The turn does not go on.
+            prevent_continuation: bool,
+            /// What kind of notice: `hook_callback_failed`…
+            tag: Text,
+            /// What became of the prompt.
+            prompt_submit_outcome: PromptSubmitOutcome,
+            /// A model may not be used.
+            model_restriction: RawJson,
+            /// A hook gave no verdict.
+            hook_no_verdict: RawJson,
+            /// Not for display.
+            is_meta "isMeta": bool,
+            /// When it was written.
+            timestamp: Text,
+        },
+        /// The disk is full: something was not written.
+        "session_writes_lost" => SessionWritesLost(Box<SessionWritesLost>) {
+            /// The system's error: `ENOSPC` or `EDQUOT`.
+            error_code: Text,
+            /// What was lost: `transcript`, `global_config`.
+            lost: Vec<Text>,
+            /// Whose transcripts.
+            transcript_session_ids: Vec<SessionId>,
+        },
+        /// The session has a title.
+        "session_title_changed" => SessionTitleChanged(Box<SessionTitleChanged>) {
+            /// The title.
+            title: Text,
+        },
+        /// A tool call is being checked.
+        "permission_check_status" => PermissionCheckStatus(Box<PermissionCheckStatus>) {
+            /// The call.
+            tool_use_id: ToolUseId,
+            /// The sub-agent that called.
+            agent_id: AgentId,
+            /// `checking` or `done`.
+            status: Text,
+        },
+        /// The effort of this turn changed.
+        "per_turn_effort_changed" => PerTurnEffortChanged(Box<PerTurnEffortChanged>) {
+            /// Whether it may change from turn to turn.
+            per_turn_effort_active: bool,
+        },
+        /// A prompt overtook the turn.
+        "turn_preempted" => TurnPreempted(Box<TurnPreempted>) {
+            /// Why.
+            reason: Text,
+            /// The prompt that overtook.
+            preempted_by_uuid: Uuid,
+            /// The prompts that were overtaken.
+            preempted_message_uuids: Vec<Uuid>,
+        },
+        /// A message of another agent is held back.
+        "peer_message_hold" => PeerMessageHold(Box<PeerMessageHold>) {
+            /// Whether it is, still.
+            state: Text,
+            /// Which lane.
+            lane: Text,
+            /// The sender.
+            from: RawJson,
+        },
+        /// Questions of an earlier process were settled.
+        "inherited_asks_settled" => InheritedAsksSettled(Box<InheritedAsksSettled>) {
+            /// Those that are still open.
+            kept_request_ids: Vec<RequestId>,
+        },
+        /// The instructions are very long.
+        "instruction_size_warning" => InstructionSizeWarning(Box<InstructionSizeWarning>) {
+            /// How long.
+            total_chars: Number,
+            /// How long they may be.
+            total_limit_chars: Number,
+            /// In how many files.
+            file_count: Number,
+            /// The longest.
+            largest_chars: Number,
+        },
+        /// Files of a prompt did not arrive.
+        "file_attachments_missing" => FileAttachmentsMissing(Box<FileAttachmentsMissing>) {
+            /// The prompt.
+            message_uuid: Uuid,
+            /// How many were sent.
+            sent_count: Number,
+            /// Which are missing.
+            missing: RawJson,
+        },
+        /// A change was published for review.
+        "code_change_published" => CodeChangePublished(Box<CodeChangePublished>) {
+            /// Where.
+            provider: Text,
+            /// Its address.
+            url: Text,
+            /// The repository.
+            repo: Text,
+            /// Its number.
+            identifier: RawJson,
+            /// What was done.
+            action: Text,
+            /// The branch.
+            branch: Text,
+        },
+        /// The repository changed.
+        "vcs_state_changed" => VcsStateChanged(Box<VcsStateChanged>) {
+            /// How: `commit`, `push`, `merge` or `rebase`.
+            kind: Text,
+            /// Where.
+            cwd: Text,
+            /// The branch.
+            branch: Text,
+        },
+        /// What the person is about to do.
+        "dev_intent" => DevIntent(Box<DevIntent>) {
+            /// What.
+            kind: Text,
+            /// Why one thinks so.
+            trigger: Text,
+        },
+        /// A draft of feedback waits.
+        "feedback_draft_queued" => FeedbackDraftQueued(Box<FeedbackDraftQueued>) {
+            /// The draft.
+            draft_id: Text,
+            /// What kind of draft.
+            draft_type: Text,
+            /// Its title.
+            title: Text,
+            /// How it begins.
+            details_preview: Text,
+        },
+        /// A cloud session changed.
+        "cloud_session_delta" => CloudSessionDelta(Box<CloudSessionDelta>) {
+            /// The how-many-eth change.
+            seq: Number,
+            /// What changed.
+            changed: RawJson,
+            /// The session.
+            cloud_session: RawJson,
+        },
+        /// The turn may be handed over.
+        "turn_handoff_available" => TurnHandoffAvailable(Box<TurnHandoffAvailable>) {},
+        /// A plugin's surface must be drawn again.
+        "ui_invalidate" => UiInvalidate(Box<UiInvalidate>) {},
+        /// A plugin logs.
+        "ui_log" => UiLog(Box<UiLog>) {
+            /// The plugin.
+            plugin: Text,
+            /// The text.
+            text: Text,
+        },
+        /// A plugin notifies.
+        "ui_notify" => UiNotify(Box<UiNotify>) {},
+        /// A plugin takes a notification back.
+        "ui_notify_cancel" => UiNotifyCancel(Box<UiNotifyCancel>) {},
+        /// A plugin says something in passing.
+        "ui_toast" => UiToast(Box<UiToast>) {
+            /// The plugin.
+            plugin: Text,
+            /// The text.
+            text: Text,
+            /// For how long it should be seen.
+            timeout_ms: Number,
+        },
+        /// A plugin's status line.
+        "ui_status" => UiStatus(Box<UiStatus>) {
+            /// The plugin.
+            plugin: Text,
+            /// The text; null to take it away.
+            text: Text,
+        },
+        /// The panes of plugins.
+        "ui_panes" => UiPanes(Box<UiPanes>) {
+            /// The panes.
+            panes: RawJson,
+        },
+        /// A plugin's surface was placed.
+        "ui_placed" => UiPlaced(Box<UiPlaced>) {},
+        /// A plugin's surface was scrolled.
+        "ui_scroll" => UiScroll(Box<UiScroll>) {},
+        /// A plugin's surface has the focus.
+        "ui_focus" => UiFocus(Box<UiFocus>) {},
+        /// What the turn came to, in one sentence.
+        "post_turn_summary" => PostTurnSummary(Box<PostTurnSummary>) {
+            /// The line it is about.
+            summarizes_uuid: Uuid,
+            /// How things stand.
+            status_category: Text,
+            /// In one sentence.
+            status_detail: Text,
+            /// What the person must do.
+            needs_action: RawJson,
+        },
+        /// What the agent does now, in one sentence.
+        "task_summary" => TaskSummary(Box<TaskSummary>) {
+            /// The sentence.
+            detail: Text,
+        },
+        /// Facts about the session.
+        "session_metadata" => SessionMetadata(Box<SessionMetadata>) {
+            /// The facts.
+            metadata: RawJson,
+        },
+        /// Legacy: the end of a turn, as the oldest descriptions have it.
+        "result" => Result(Box<SystemResult>) => legacy,
+    }
+}
+
+words! {
+    /// Where the API key comes from.
+    ApiKeySource {
+        /// The environment.
+        Environment = "ANTHROPIC_API_KEY",
+        /// A program that prints it.
+        ApiKeyHelper = "apiKeyHelper",
+        /// A login.
+        LoginManagedKey = "/login managed key",
+        /// There is none.
+        None = "none",
+        /// The user's settings.
+        User = "user" => legacy,
+        /// The project's settings.
+        Project = "project" => legacy,
+        /// The organisation.
+        Org = "org" => legacy,
+        /// A temporary one.
+        Temporary = "temporary" => legacy,
+        /// A login.
+        Oauth = "oauth" => legacy,
+    }
+}
+
+record! {
+    /// An MCP server.
+    InitMcpServer {
+        /// Its name.
+        name: Text,
+        /// Whether it is connected.
+        status: McpStatus,
+        /// Where it was configured.
+        source: Text,
+    }
+}
+
+words! {
+    /// Whether an MCP server is connected.
+    McpStatus {
+        /// It is.
+        Connected = "connected",
+        /// It could not be.
+        Failed = "failed",
+        /// Somebody must log in.
+        NeedsAuth = "needs-auth",
+        /// Not yet.
+        Pending = "pending",
+        /// It is switched off.
+        Disabled = "disabled",
+    }
+}
+
+record! {
+    /// A plugin.
+    InitPlugin {
+        /// Its name.
+        name: Text,
+        /// Where it lies.
+        path: Text,
+        /// Its version.
+        version: Text,
+        /// Where it came from.
+        source: Text,
+    }
+}
+
+record! {
+    /// A plugin that could not be loaded.
+    PluginError {
+        /// Which.
+        plugin: Text,
+        /// What kind of error.
+        kind "type": Text,
+        /// What went wrong.
+        message: Text,
+        /// The file.
+        path: Text,
+        /// Who insists on it.
+        managed_lock: RawJson,
+    }
+}
+
+record! {
+    /// Where memories are kept.
+    MemoryPaths {
+        /// The agent's own.
+        auto: Text,
+        /// The team's.
+        team: Text,
+    }
+}
+
+words! {
+    /// What the agent is busy with.
+    StatusKind {
+        /// It compacts the context.
+        Compacting = "compacting",
+        /// It waits for the API.
+        Requesting = "requesting",
+    }
+}
+
+words! {
+    /// How compaction went.
+    CompactResult {
+        /// Well.
+        Success = "success",
+        /// It failed.
+        Failed = "failed",
+    }
+}
+
+record! {
+    /// How the context was compacted.
+    CompactMetadata {
+        /// Who asked for it.
+        trigger: CompactTrigger,
+        /// Tokens before.
+        pre_tokens: Number,
+        /// Tokens after.
+        post_tokens: Number,
+        /// Tokens dropped so far.
+        cumulative_dropped_tokens: Number,
+        /// How long it took.
+        duration_ms: Number,
+        /// What was kept.
+        preserved_segment: PreservedSegment,
+        /// What was kept.
+        preserved_messages: PreservedMessages,
+    }
+}
+
+words! {
+    /// Who asked for compaction.
+    CompactTrigger {
+        /// A person.
+        Manual = "manual",
+        /// The context was full.
+        Auto = "auto",
+    }
+}
+
+record! {
+    /// Lines that compaction kept.
+    PreservedSegment {
+        /// The first.
+        head_uuid: Uuid,
+        /// The one they hang on.
+        anchor_uuid: Uuid,
+        /// The last.
+        tail_uuid: Uuid,
+    }
+}
+
+record! {
+    /// Lines that compaction kept.
+    PreservedMessages {
+        /// The one they hang on.
+        anchor_uuid: Uuid,
+        /// Which.
+        uuids: Vec<Uuid>,
+        /// Which, with those that are not shown.
+        all_uuids: Vec<Uuid>,
+    }
+}
+
+record! {
+    /// The API did not answer.
+    NoResponse {
+        /// How long it was waited for.
+        waited_ms: Number,
+        /// How long until the next try.
+        retry_wait_ms: Number,
+    }
+}
+
+words! {
+    /// What a session is doing.
+    SessionState {
+        /// Nothing more will happen without input.
+        Idle = "idle",
+        /// It works.
+        Running = "running",
+        /// It waits for an answer.
+        RequiresAction = "requires_action",
+    }
+}
+
+words! {
+    /// What kind of task.
+    TaskType {
+        /// A sub-agent.
+        LocalAgent = "local_agent",
+        /// A command.
+        LocalBash = "local_bash",
+        /// A workflow.
+        LocalWorkflow = "local_workflow",
+        /// A task of an MCP server.
+        McpTask = "mcp_task",
+    }
+}
+
+record! {
+    /// What a task has used.
+    TaskUsage {
+        /// Tokens.
+        total_tokens: Number,
+        /// Tool calls.
+        tool_uses: Number,
+        /// Time.
+        duration_ms: Number,
+    }
+}
+
+record! {
+    /// What changed about a task.
+    TaskPatch {
+        /// Its status.
+        status: TaskStatus,
+        /// What it does.
+        description: Text,
+        /// When it ended.
+        end_time: Number,
+        /// For how long it was paused.
+        total_paused_ms: Number,
+        /// What went wrong.
+        error: Text,
+        /// Whether the conversation goes on meanwhile.
+        is_backgrounded: bool,
+    }
+}
+
+words! {
+    /// How a task stands.
+    TaskStatus {
+        /// It has not begun.
+        Pending = "pending",
+        /// It runs.
+        Running = "running",
+        /// It is done.
+        Completed = "completed",
+        /// It failed.
+        Failed = "failed",
+        /// It was killed.
+        Killed = "killed",
+        /// It is paused.
+        Paused = "paused",
+        /// It was stopped.
+        Stopped = "stopped",
+    }
+}
+
+record! {
+    /// A task in the background.
+    BackgroundTask {
+        /// The task.
+        task_id: TaskId,
+        /// The run it belongs to.
+        run_id: Text,
+        /// What kind of task.
+        task_type: TaskType,
+        /// What kind of sub-agent.
+        subagent_type: Text,
+        /// What it does.
+        description: Text,
+        /// The task that started it.
+        parent_task_id: TaskId,
+        /// Not worth showing.
+        ambient: bool,
+    }
+}
+
+words! {
+    /// How important a notice is.
+    NoticeLevel {
+        /// Good to know.
+        Info = "info",
+        /// Worth reading.
+        Notice = "notice",
+        /// Worth trying.
+        Suggestion = "suggestion",
+        /// Worth worrying.
+        Warning = "warning",
+    }
+}
+
+record! {
+    /// What became of a prompt that a hook looked at.
+    PromptSubmitOutcome {
+        /// What happened.
+        kind: Text,
+        /// Whether the prompt stays in the conversation.
+        prompt_kept: bool,
+        /// Why.
+        reason: Text,
+    }
+}
+
+words! {
+    /// How urgent a notification is.
+    NotificationPriority {
+        /// Not very.
+        Low = "low",
+        /// Somewhat.
+        Medium = "medium",
+        /// Very.
+        High = "high",
+        /// At once.
+        Immediate = "immediate",
+    }
+}
+
+record! {
+    /// A file that was uploaded, or not.
+    PersistedFile {
+        /// The file.
+        filename: Text,
+        /// Its name at the API.
+        file_id: Text,
+        /// Why it was not uploaded.
+        error: Text,
+    }
+}
+
+record! {
+    /// A memory.
+    Memory {
+        /// Where it lies.
+        path: Text,
+        /// Whose it is: `personal`, `team` or `organization`.
+        scope: Text,
+        /// What it says.
+        content: Text,
+    }
+}
+
+words! {
+    /// How a command hook went.
+    HookOutcome {
+        /// Well.
+        Success = "success",
+        /// It failed.
+        Error = "error",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+    }
 }

@@ -4,10 +4,11 @@ use crate::control::{ControlRequestToAgent, ControlResponse};
 use crate::id::{RequestId, SessionId, Uuid};
 use crate::json::RawJson;
 use crate::legacy::{Abort, Approve, DenyLine, ToolResultLine};
-use crate::lines::{Assistant, ControlCancelRequest, KeepAlive, Prompt};
+use crate::lines::{Assistant, Prompt};
 use crate::message::Origin;
 use crate::system::System;
 use crate::text::Text;
+use crate::to_host::{ControlCancelRequest, KeepAlive, is_legacy};
 use crate::wire::{Map, record, union};
 
 union! {
@@ -23,29 +24,69 @@ union! {
         "control_cancel_request" => ControlCancelRequest(Box<ControlCancelRequest>),
         /// Nothing, to keep the connection alive.
         "keep_alive" => KeepAlive(Box<KeepAlive>),
-        /// New values for some environment variables.
-        "update_environment_variables" =>
-            UpdateEnvironmentVariables(Box<UpdateEnvironmentVariables>),
+        /// New values for some environment variables. Only a few are taken: tokens of the host.
+        "update_environment_variables" => UpdateEnvironmentVariables(Box<UpdateEnvironmentVariables>) {
+            /// The variables.
+            variables: Map<Text>,
+            /// With it, an answer comes back.
+            request_id: RequestId,
+        },
         /// Run a command in the person's name.
-        "bash_command" => BashCommand(Box<BashCommand>),
+        "bash_command" => BashCommand(Box<BashCommand>) {
+            /// The command.
+            command: Text,
+            /// Where.
+            cwd: Text,
+            /// Names it.
+            uuid: Uuid,
+            /// The conversation.
+            session_id: SessionId,
+        },
         /// A notification for the model.
-        "queued_notification" => QueuedNotification(Box<QueuedNotification>),
+        "queued_notification" => QueuedNotification(Box<QueuedNotification>) {
+            /// The notification.
+            notification: QueuedNotificationBody,
+            /// Names the line.
+            uuid: Uuid,
+            /// The conversation.
+            session_id: SessionId,
+        },
         /// A notice of another session.
-        "session_notice" => SessionNotice(Box<SessionNotice>),
+        "session_notice" => SessionNotice(Box<SessionNotice>) {
+            /// Names it.
+            uuid: Uuid,
+            /// What kind of notice.
+            notice_class: Text,
+            /// The other session.
+            from_session_id: SessionId,
+            /// What it says.
+            content: RawJson,
+            /// Always true.
+            is_synthetic "isSynthetic": bool,
+            /// How it came in.
+            inbound_origin: Text,
+            /// The conversation.
+            session_id: SessionId,
+        },
         /// Something the model is to have said.
         "assistant" => Assistant(Box<Assistant>),
         /// Something the agent is to have said about itself.
         "system" => System(Box<System>),
         /// Start a workflow.
-        "workflow_launch" => WorkflowLaunch(Box<WorkflowLaunch>),
+        "workflow_launch" => WorkflowLaunch(Box<WorkflowLaunch>) {
+            /// Names the line.
+            uuid: Uuid,
+            /// The conversation.
+            session_id: SessionId,
+        },
         /// Legacy: allow the tool call that waits.
-        "approve" => Approve(Box<Approve>),
+        "approve" => Approve(Box<Approve>) => legacy,
         /// Legacy: do not allow it.
-        "deny" => Deny(Box<DenyLine>),
+        "deny" => Deny(Box<DenyLine>) => legacy,
         /// Legacy: the result of a tool.
-        "tool_result" => ToolResult(Box<ToolResultLine>),
+        "tool_result" => ToolResult(Box<ToolResultLine>) => legacy,
         /// Legacy: stop the turn.
-        "abort" => Abort(Box<Abort>),
+        "abort" => Abort(Box<Abort>) => legacy,
     }
 }
 
@@ -75,43 +116,7 @@ impl ToAgent {
 
     /// Whether only the oldest descriptions of the protocol have this line.
     pub fn is_legacy(&self) -> bool {
-        matches!(self, Self::Approve(_) | Self::Deny(_) | Self::ToolResult(_) | Self::Abort(_))
-    }
-}
-
-record! {
-    /// New values for some environment variables. Only a few are taken: tokens of the host.
-    UpdateEnvironmentVariables ["type" = "update_environment_variables"] {
-        /// The variables.
-        variables: Map<Text>,
-        /// With it, an answer comes back.
-        request_id: RequestId,
-    }
-}
-
-record! {
-    /// Run a command in the person's name.
-    BashCommand ["type" = "bash_command"] {
-        /// The command.
-        command: Text,
-        /// Where.
-        cwd: Text,
-        /// Names it.
-        uuid: Uuid,
-        /// The conversation.
-        session_id: SessionId,
-    }
-}
-
-record! {
-    /// A notification for the model.
-    QueuedNotification ["type" = "queued_notification"] {
-        /// The notification.
-        notification: QueuedNotificationBody,
-        /// Names the line.
-        uuid: Uuid,
-        /// The conversation.
-        session_id: SessionId,
+        is_legacy(self)
     }
 }
 
@@ -132,35 +137,5 @@ record! {
         fire_reason: Text,
         /// Who wrote it.
         own_session_author: RawJson,
-    }
-}
-
-record! {
-    /// A notice of another session.
-    SessionNotice ["type" = "session_notice"] {
-        /// Names it.
-        uuid: Uuid,
-        /// What kind of notice.
-        notice_class: Text,
-        /// The other session.
-        from_session_id: SessionId,
-        /// What it says.
-        content: RawJson,
-        /// Always true.
-        is_synthetic "isSynthetic": bool,
-        /// How it came in.
-        inbound_origin: Text,
-        /// The conversation.
-        session_id: SessionId,
-    }
-}
-
-record! {
-    /// Start a workflow.
-    WorkflowLaunch ["type" = "workflow_launch"] {
-        /// Names the line.
-        uuid: Uuid,
-        /// The conversation.
-        session_id: SessionId,
     }
 }

@@ -1,11 +1,14 @@
 //! [`ToHost`]: every line of an agent's stdout.
 
 use crate::control::{ControlRequestToHost, ControlResponse};
-use crate::id::{SessionId, Uuid};
+use crate::id::{AgentId, RequestId, SessionId, TaskId, ToolUseId, Uuid};
+use crate::json::{Number, RawJson, RawObject};
 use crate::legacy::ErrorLine;
-use crate::lines::*;
+use crate::lines::{Assistant, ResultSubtype, StreamEvent, StreamLine, TurnResult, User};
+use crate::message::ApiErrorKind;
 use crate::system::System;
-use crate::wire::union;
+use crate::text::Text;
+use crate::wire::{Finding, Survey, Wire, record, union, words};
 
 union! {
     /// A line to the host, by `type`.
@@ -24,37 +27,169 @@ union! {
         "control_request" => ControlRequest(Box<ControlRequestToHost>),
         /// The answer to a request of the host.
         "control_response" => ControlResponse(Box<ControlResponse>),
-        /// The agent takes its request back.
-        "control_cancel_request" => ControlCancelRequest(Box<ControlCancelRequest>),
+        /// The sender takes its own request back. Answer nothing.
+        "control_cancel_request" => ControlCancelRequest(Box<ControlCancelRequest>) {
+            /// The request.
+            request_id: RequestId,
+        },
         /// Nothing, to keep the connection alive.
-        "keep_alive" => KeepAlive(Box<KeepAlive>),
+        "keep_alive" => KeepAlive(Box<KeepAlive>) {
+            /// How far the start has come.
+            startup_mark: RawJson,
+        },
         /// A tool is still running.
-        "tool_progress" => ToolProgress(Box<ToolProgress>),
-        /// What some tool calls came to.
-        "tool_use_summary" => ToolUseSummary(Box<ToolUseSummary>),
+        "tool_progress" => ToolProgress(Box<ToolProgress>) {
+            /// The call; on a heartbeat, an id of its own.
+            tool_use_id: ToolUseId,
+            /// The tool.
+            tool_name: Text,
+            /// The sub-agent's call; on a heartbeat, the call itself.
+            parent_tool_use_id: ToolUseId,
+            /// For how long.
+            elapsed_time_seconds: Number,
+            /// The task it became.
+            task_id: TaskId,
+            /// Only to say that it lives.
+            heartbeat: bool,
+            /// The kind of sub-agent.
+            subagent_type: Text,
+            /// A sub-agent's request to the API is being tried again.
+            subagent_retry: SubagentRetry,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
+        /// What some tool calls came to, in one sentence.
+        "tool_use_summary" => ToolUseSummary(Box<ToolUseSummary>) {
+            /// The sentence.
+            summary: Text,
+            /// The calls.
+            preceding_tool_use_ids: Vec<ToolUseId>,
+            /// When it was written.
+            timestamp: Text,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
         /// How logging in goes.
-        "auth_status" => AuthStatus(Box<AuthStatus>),
+        "auth_status" => AuthStatus(Box<AuthStatus>) {
+            /// Whether it is going on.
+            is_authenticating "isAuthenticating": bool,
+            /// What to show.
+            output: Vec<Text>,
+            /// What went wrong.
+            error: Text,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
         /// How much of a rate limit is left.
-        "rate_limit_event" => RateLimitEvent(Box<RateLimitEvent>),
+        "rate_limit_event" => RateLimitEvent(Box<RateLimitEvent>) {
+            /// The limit.
+            rate_limit_info: RateLimitInfo,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
         /// What the person may want to ask next.
-        "prompt_suggestion" => PromptSuggestion(Box<PromptSuggestion>),
-        /// The conversation starts anew.
-        "conversation_reset" => ConversationReset(Box<ConversationReset>),
-        /// What becomes of a prompt.
-        "command_lifecycle" => CommandLifecycle(Box<CommandLifecycle>),
+        "prompt_suggestion" => PromptSuggestion(Box<PromptSuggestion>) {
+            /// The prompt.
+            suggestion: Text,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
+        /// The conversation starts anew; later lines have another `session_id`, totals start at zero.
+        "conversation_reset" => ConversationReset(Box<ConversationReset>) {
+            /// The new conversation. It is not the new `session_id`.
+            new_conversation_id: Text,
+            /// Why.
+            trigger: ResetTrigger,
+            /// The prompt that caused it.
+            user_message_uuid: Uuid,
+            /// When.
+            timestamp: Text,
+            /// The old conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
+        /// What becomes of a prompt that the host gave a uuid.
+        "command_lifecycle" => CommandLifecycle(Box<CommandLifecycle>) {
+            /// The prompt.
+            command_uuid: Uuid,
+            /// What became of it.
+            state: CommandState,
+            /// What woke the agent.
+            wakeup_source: Text,
+            /// When it should run.
+            scheduled_for: RawJson,
+            /// It overtook others.
+            ran_ahead: bool,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
         /// The goal that the agent works towards.
-        "active_goal" => ActiveGoal(Box<ActiveGoalLine>),
+        "active_goal" => ActiveGoal(Box<ActiveGoalLine>) {
+            /// The goal; null when there is none any more.
+            value: ActiveGoal,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
         /// When the context will be compacted.
-        "autocompact_state" => AutocompactState(Box<AutocompactStateLine>),
-        /// Entries of the transcript on disk.
-        "transcript_mirror" => TranscriptMirror(Box<TranscriptMirror>),
-        /// Text of a condensed output.
-        "streamlined_text" => StreamlinedText(Box<StreamlinedText>),
-        /// Tool calls of a condensed output.
-        "streamlined_tool_use_summary" => StreamlinedToolUseSummary(Box<StreamlinedToolUseSummary>),
+        "autocompact_state" => AutocompactState(Box<AutocompactStateLine>) {
+            /// The state.
+            value: AutocompactState,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
+        /// Entries of the transcript on disk, for a host that keeps its own. Only with
+        /// `--session-mirror`; it has no ids.
+        "transcript_mirror" => TranscriptMirror(Box<TranscriptMirror>) {
+            /// The file they were written to.
+            file_path "filePath": Text,
+            /// The entries.
+            entries: Vec<RawObject>,
+        },
+        /// Text of a condensed output. Never seen; named by some descriptions.
+        "streamlined_text" => StreamlinedText(Box<StreamlinedText>) {
+            /// The text.
+            text: Text,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
+        /// Tool calls of a condensed output. Never seen; named by some descriptions.
+        "streamlined_tool_use_summary" => StreamlinedToolUseSummary(Box<StreamlinedToolUseSummary>) {
+            /// The sentence.
+            tool_summary: Text,
+            /// The conversation.
+            session_id: SessionId,
+            /// Names this line.
+            uuid: Uuid,
+        },
         /// Legacy: something went wrong.
-        "error" => Error(Box<ErrorLine>),
+        "error" => Error(Box<ErrorLine>) => legacy,
     }
+}
+
+/// Whether the survey marks the whole message as legacy.
+pub(crate) fn is_legacy<T: Wire>(message: &T) -> bool {
+    let mut legacy = false;
+    Survey::of(message, |path, finding| legacy |= path.is_empty() && finding == Finding::Legacy);
+    legacy
 }
 
 /// An id that most lines have, but not all.
@@ -129,6 +264,160 @@ impl ToHost {
 
     /// Whether only the oldest descriptions of the protocol have this line.
     pub fn is_legacy(&self) -> bool {
-        matches!(self, Self::Error(_) | Self::System(System::Result(_)))
+        is_legacy(self)
+    }
+}
+
+record! {
+    /// A sub-agent's request to the API is being tried again.
+    SubagentRetry {
+        /// The sub-agent.
+        agent_id: AgentId,
+        /// The how-many-eth try.
+        attempt: Number,
+        /// How many there will be.
+        max_retries: Number,
+        /// How long it waits.
+        retry_delay_ms: Number,
+        /// The API's HTTP status.
+        error_status: Number,
+        /// What went wrong.
+        error_category: ApiErrorKind,
+    }
+}
+
+record! {
+    /// A rate limit.
+    RateLimitInfo {
+        /// Whether requests are allowed.
+        status: RateLimitStatus,
+        /// When it starts anew, in seconds since 1970.
+        resets_at "resetsAt": Number,
+        /// Which limit.
+        rate_limit_type "rateLimitType": RateLimitType,
+        /// How much is used, from 0 to 1.
+        utilization: Number,
+        /// Whether more may be bought.
+        overage_status "overageStatus": RateLimitStatus,
+        /// When that starts anew.
+        overage_resets_at "overageResetsAt": Number,
+        /// Why no more may be bought.
+        overage_disabled_reason "overageDisabledReason": Text,
+        /// Whether more is being bought.
+        is_using_overage "isUsingOverage": bool,
+        /// Whether more is being bought.
+        overage_in_use "overageInUse": bool,
+        /// Whether buying more is switched on.
+        overage_enabled "overageEnabled": bool,
+        /// The threshold that was passed.
+        surpassed_threshold "surpassedThreshold": Number,
+        /// Whom it limits.
+        limit_scope "limitScope": Text,
+        /// What to do about it.
+        error_code "errorCode": Text,
+        /// Whether the person may buy credits.
+        can_user_purchase_credits "canUserPurchaseCredits": bool,
+        /// Whether there is a way to pay.
+        has_chargeable_saved_payment_method "hasChargeableSavedPaymentMethod": bool,
+        /// All windows together.
+        unified_windows "unifiedWindows": RawJson,
+        /// Whether the cap of the day stopped it.
+        daily_cap_paused "dailyCapPaused": RawJson,
+    }
+}
+
+words! {
+    /// Whether requests are allowed.
+    RateLimitStatus {
+        /// They are.
+        Allowed = "allowed",
+        /// They are, but not for long.
+        AllowedWarning = "allowed_warning",
+        /// They are not.
+        Rejected = "rejected",
+    }
+}
+
+words! {
+    /// Which limit.
+    RateLimitType {
+        /// Five hours.
+        FiveHour = "five_hour",
+        /// Seven days.
+        SevenDay = "seven_day",
+        /// Seven days, for Opus.
+        SevenDayOpus = "seven_day_opus",
+        /// Seven days, for Sonnet.
+        SevenDaySonnet = "seven_day_sonnet",
+        /// Seven days, with what may be bought.
+        SevenDayOverageIncluded = "seven_day_overage_included",
+        /// What may be bought.
+        Overage = "overage",
+        /// One hour. Only the oldest descriptions have it.
+        Hourly = "hourly" => legacy,
+    }
+}
+
+words! {
+    /// Why a conversation starts anew.
+    ResetTrigger {
+        /// `/clear`.
+        Clear = "clear",
+        /// Plan mode was left.
+        PlanModeExit = "plan_mode_exit",
+        /// A fresh session.
+        FreshSession = "fresh_session",
+        /// Onboarding.
+        Onboarding = "onboarding",
+    }
+}
+
+words! {
+    /// What becomes of a prompt.
+    CommandState {
+        /// It waits.
+        Queued = "queued",
+        /// Its turn has begun.
+        Started = "started",
+        /// Its turn has ended.
+        Completed = "completed",
+        /// It was taken back.
+        Cancelled = "cancelled",
+        /// It was thrown away.
+        Discarded = "discarded",
+        /// It was not taken.
+        Refused = "refused",
+    }
+}
+
+record! {
+    /// A goal.
+    ActiveGoal {
+        /// When it is reached.
+        condition: Text,
+        /// How often the agent has tried.
+        iterations: Number,
+        /// When it was set.
+        set_at: RawJson,
+        /// How many tokens had been used by then.
+        tokens_at_start: Number,
+        /// Why it is not reached yet.
+        last_reason: Text,
+    }
+}
+
+record! {
+    /// When the context will be compacted.
+    AutocompactState {
+        /// Whether it will be at all.
+        enabled: bool,
+        /// The window it goes by.
+        effective_window: Number,
+        /// The tokens at which it happens.
+        threshold: Number,
+        /// Whether it cannot be switched off.
+        enforced: bool,
+        /// Who decided.
+        source: Text,
     }
 }

@@ -7,9 +7,9 @@ use crate::permission::{PermissionMode, PermissionResult, PermissionUpdate};
 use crate::text::Text;
 use crate::tool::{Answers, AskUserQuestion};
 
-use super::agent_request::CanUseTool;
+use super::agent_requests::CanUseTool;
 use super::envelope::ControlResponse;
-use super::mcp::McpMessageReply;
+use super::host_requests::McpMessageReply;
 
 /// What a host says when a person skips a question.
 const SKIPPED: &str = "User skipped the question";

@@ -1,12 +1,11 @@
 //! The envelopes around requests and answers.
 
+use super::agent_requests::AgentRequest;
+use super::host_requests::HostRequest;
 use crate::id::RequestId;
 use crate::json::{Fault, RawJson};
 use crate::text::Text;
 use crate::wire::{Wire, record, union};
-
-use super::agent_request::AgentRequest;
-use super::host_request::HostRequest;
 
 record! {
     /// The host asks the agent for something.
@@ -100,27 +99,33 @@ impl ControlResponse {
 union! {
     /// The answer to a control request.
     Response by "subtype" closed {
-        /// It went well.
-        "success" => Success(Success),
-        /// It did not go well.
-        "error" => Error(Failure),
-    }
-}
-
-record! {
-    /// A request went well.
-    Success ["subtype" = "success"] {
-        /// The request.
-        request_id: RequestId,
-        /// What it gave: absent for a mere acknowledgement. What it holds depends on the request;
-        /// see [`read`](Self::read).
-        response: RawJson,
-        /// Permissions that are still being asked for. On the answer to `initialize` only.
-        pending_permission_requests: Vec<ControlRequestToHost>,
-        /// Dialogs that are still open. On the answer to `initialize` only.
-        pending_user_dialog_requests: Vec<ControlRequestToHost>,
-        /// Questions of MCP servers that are still open. On the answer to `initialize` only.
-        pending_elicitation_requests: Vec<ControlRequestToHost>,
+        /// A request went well.
+        "success" => Success(Success) {
+            /// The request.
+            request_id: RequestId,
+            /// What it gave: absent for a mere acknowledgement. What it holds depends on the request;
+            /// see [`read`](Self::read).
+            response: RawJson,
+            /// Permissions that are still being asked for. On the answer to `initialize` only.
+            pending_permission_requests: Vec<ControlRequestToHost>,
+            /// Dialogs that are still open. On the answer to `initialize` only.
+            pending_user_dialog_requests: Vec<ControlRequestToHost>,
+            /// Questions of MCP servers that are still open. On the answer to `initialize` only.
+            pending_elicitation_requests: Vec<ControlRequestToHost>,
+        },
+        /// A request did not go well.
+        "error" => Error(Failure) {
+            /// The request.
+            request_id: RequestId,
+            /// What went wrong.
+            error: Text,
+            /// What went wrong, for programs: `unsupported_request`, `invalid_mode`…
+            error_code: Text,
+            /// The model it is about.
+            model: Text,
+            /// Permissions that are still being asked for. On a refused `initialize` of older CLIs.
+            pending_permission_requests: Vec<ControlRequestToHost>,
+        },
     }
 }
 
@@ -135,21 +140,5 @@ impl Success {
             Some(payload) => payload.read(),
             None => T::from_json("{}"),
         }
-    }
-}
-
-record! {
-    /// A request did not go well.
-    Failure ["subtype" = "error"] {
-        /// The request.
-        request_id: RequestId,
-        /// What went wrong.
-        error: Text,
-        /// What went wrong, for programs: `unsupported_request`, `invalid_mode`…
-        error_code: Text,
-        /// The model it is about.
-        model: Text,
-        /// Permissions that are still being asked for. On a refused `initialize` of older CLIs.
-        pending_permission_requests: Vec<ControlRequestToHost>,
     }
 }

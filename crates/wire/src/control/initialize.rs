@@ -1,84 +1,10 @@
-//! `initialize`: the handshake.
+//! The types of `initialize`: what the host offers, and what the agent offers.
 
 use crate::id::CallbackId;
 use crate::json::{Number, RawJson, RawObject};
-use crate::message::FastModeState;
 use crate::permission::PermissionMode;
-use crate::system::SessionState;
 use crate::text::Text;
-use crate::wire::{Map, record, words};
-
-record! {
-    /// The handshake: what the host offers and wants. Optional; may be repeated.
-    Initialize ["subtype" = "initialize"] {
-        /// The hooks that the host serves, by event.
-        hooks: Map<Vec<HookMatcher>>,
-        /// The MCP servers that the host serves.
-        sdk_mcp_servers "sdkMcpServers": Vec<Text>,
-        /// Settings for them.
-        sdk_mcp_server_configs "sdkMcpServerConfigs": Map<SdkMcpServerConfig>,
-        /// Their handshakes, done beforehand.
-        sdk_mcp_server_manifests "sdkMcpServerManifests": Map<SdkMcpServerManifest>,
-        /// Where those come from.
-        sdk_mcp_server_manifests_origin "sdkMcpServerManifestsOrigin": Text,
-        /// What the structured output must look like.
-        json_schema "jsonSchema": RawObject,
-        /// Replaces the system prompt.
-        system_prompt "systemPrompt": Vec<Text>,
-        /// Is added to the system prompt.
-        append_system_prompt "appendSystemPrompt": Text,
-        /// False: make the system prompt anew for every request.
-        system_prompt_snapshot "systemPromptSnapshot": bool,
-        /// Replaces the instructions of plan mode.
-        plan_mode_instructions "planModeInstructions": Text,
-        /// Other names for tools.
-        tool_aliases "toolAliases": Map<Text>,
-        /// Keep facts about this machine out of the system prompt.
-        exclude_dynamic_sections "excludeDynamicSections": bool,
-        /// Kinds of sub-agent.
-        agents: Map<AgentDefinition>,
-        /// A title for the session.
-        title: Text,
-        /// The skills that may be used.
-        skills: Vec<Text>,
-        /// Suggest what to ask next.
-        prompt_suggestions "promptSuggestions": bool,
-        /// Say what sub-agents are doing.
-        agent_progress_summaries "agentProgressSummaries": bool,
-        /// Show what foreground sub-agents say.
-        forward_subagent_text "forwardSubagentText": bool,
-        /// The dialogs that the host can show.
-        supported_dialog_kinds "supportedDialogKinds": Vec<Text>,
-        /// The host can stop single tasks, so that an interrupt spares them.
-        per_task_stop_affordance "perTaskStopAffordance": bool,
-        /// Plugins to load.
-        plugins: Vec<PluginRef>,
-        /// Is added to the system prompt of sub-agents.
-        append_subagent_system_prompt "appendSubagentSystemPrompt": Text,
-        /// MCP tools that run code.
-        code_running_mcp_tools "codeRunningMcpTools": Map<Vec<Text>>,
-        /// MCP servers that web search need not be kept from.
-        web_search_isolation_exempt_mcp_servers "webSearchIsolationExemptMcpServers": Vec<Text>,
-        /// A prompt soon after another takes its place.
-        rapid_followup_preempt "rapidFollowupPreempt": bool,
-        /// Show the tool calls of nested sub-agents.
-        forward_nested_subagent_tool_calls "forwardNestedSubagentToolCalls": bool,
-        /// The person trusts this directory.
-        workspace_trust "workspaceTrust": WorkspaceTrust,
-        /// Settings that cannot be changed.
-        managed_settings "managedSettings": RawObject,
-        /// The host can offer to set up Chrome.
-        renders_chrome_setup_offer "rendersChromeSetupOffer": bool,
-        /// The host serves attachments.
-        attach_serve_request "attachServeRequest": RawJson,
-        /// How much the agent does by itself.
-        proactivity: RawJson,
-        /// The version, as the oldest descriptions have it.
-        protocol_version "protocolVersion": Text => legacy,
-        /// The features, as the oldest descriptions have them.
-        features: RawJson => legacy,
-    }
-}
+use crate::wire::{record, words};
 
 record! {
     /// Which calls of an event go to which callbacks.
@@ -205,80 +131,6 @@ record! {
         accepted: bool,
         /// Which.
         directory: Text,
-    }
-}
-
-record! {
-    /// The answer to `initialize`: what the agent offers. Every field may be absent.
-    InitializeReply {
-        /// The slash commands.
-        commands: Vec<SlashCommand>,
-        /// The kinds of sub-agent.
-        agents: Vec<AgentInfo>,
-        /// How answers are styled.
-        output_style: Text,
-        /// The styles there are.
-        available_output_styles: Vec<Text>,
-        /// The models there are.
-        models: Vec<ModelInfo>,
-        /// Who is logged in.
-        account: Account,
-        /// Whether the hooks were registered.
-        hooks_applied: bool,
-        /// Whether `onFailure` is honoured.
-        hook_on_failure_supported: bool,
-        /// Whether all plugins were loaded.
-        plugins_applied: bool,
-        /// What became of the handshakes done beforehand.
-        sdk_mcp_manifests_parked: Map<Text>,
-        /// The CLI's version.
-        claude_code_version: Text,
-        /// Whether fast mode is on.
-        fast_mode_state: FastModeState,
-        /// Why it is not.
-        fast_mode_disabled_reason: Text,
-        /// The process.
-        pid: Number,
-        /// The model.
-        current_model: Text,
-        /// The permission mode.
-        current_permission_mode: PermissionMode,
-        /// What the session is doing.
-        session_state: SessionState,
-        /// What this CLI can do.
-        capabilities: Vec<Text>,
-        /// Models that cannot be used.
-        unavailable_models: RawJson,
-        /// Where the person's output styles lie.
-        user_output_styles_dir: Text,
-        /// Another hook's "ask" outranks the host's answer.
-        other_hook_ask_outranks_host: bool,
-        /// The host words its own questions.
-        host_worded_asks: RawJson,
-        /// Whether managed settings were taken.
-        managed_settings_applied: bool,
-        /// Whether the list of code-running tools was taken.
-        code_running_mcp_tools_applied: bool,
-        /// Whether trust was recorded.
-        workspace_trust_recorded: bool,
-        /// Two ways to log in contradict each other.
-        auth_conflict: RawJson,
-        /// Whether analytics are off.
-        analytics_disabled: bool,
-        /// How feedback is taken.
-        feedback_mode: RawJson,
-        /// When to ask for feedback.
-        feedback_survey_config: RawJson,
-        /// Remote control may be switched on.
-        remote_control_available: bool,
-        /// Remote control switches itself on.
-        remote_control_auto_enable: bool,
-        /// Remote control connects by itself.
-        remote_control_auto_connect_default: bool,
-        /// Remote control is on by default.
-        remote_control_auto_on_by_default: bool,
-        /// Editors may switch remote control on.
-        ide_rc_auto_enable_gate: bool,
     }
 }
 

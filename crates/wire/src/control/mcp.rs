@@ -1,43 +1,9 @@
-//! MCP: messages for servers in the host, and requests about servers.
+//! MCP servers: configuration and status.
 
-use crate::json::{Number, RawJson, RawObject};
+use crate::json::{Number, RawJson};
 use crate::system::McpStatus;
 use crate::text::Text;
 use crate::wire::{Map, record};
-
-record! {
-    /// A JSON-RPC message for an MCP server, or from one. Both sides send it.
-    McpMessage ["subtype" = "mcp_message"] {
-        /// The server.
-        server_name: Text,
-        /// The message.
-        message: RawObject,
-    }
-}
-
-record! {
-    /// The answer to an [`McpMessage`].
-    McpMessageReply {
-        /// The JSON-RPC response.
-        mcp_response: RawObject,
-    }
-}
-
-record! {
-    /// How are the MCP servers?
-    McpStatusRequest ["subtype" = "mcp_status"] {
-        /// Answer even while a turn runs.
-        live_reply "liveReply": bool,
-    }
-}
-
-record! {
-    /// The MCP servers.
-    McpStatusReply {
-        /// The servers.
-        mcp_servers "mcpServers": Vec<McpServerStatus>,
-    }
-}
 
 record! {
     /// An MCP server.
@@ -163,102 +129,6 @@ impl McpServerConfig {
     /// A server that the host serves.
     pub fn sdk(name: impl Into<Text>) -> Self {
         Self::new().kind("sdk").name(name)
-    }
-}
-
-record! {
-    /// Replace the MCP servers that were set this way.
-    McpSetServers ["subtype" = "mcp_set_servers"] {
-        /// The servers.
-        servers: Map<McpServerConfig>,
-        /// Why.
-        hint: RawJson,
-        /// Tools that may not be used.
-        denied_tools: RawJson,
-    }
-}
-
-record! {
-    /// What became of the servers.
-    McpSetServersReply {
-        /// Those that are new.
-        added: Vec<Text>,
-        /// Those that are gone.
-        removed: Vec<Text>,
-        /// Those that failed.
-        errors: Map<Text>,
-    }
-}
-
-record! {
-    /// Connect to an MCP server again.
-    McpReconnect ["subtype" = "mcp_reconnect"] {
-        /// The server.
-        server_name "serverName": Text,
-    }
-}
-
-record! {
-    /// Switch an MCP server on or off.
-    McpToggle ["subtype" = "mcp_toggle"] {
-        /// The server.
-        server_name "serverName": Text,
-        /// On or off.
-        enabled: bool,
-    }
-}
-
-record! {
-    /// Call a tool of an MCP server.
-    McpCall ["subtype" = "mcp_call"] {
-        /// The tool: `mcp__server__tool`.
-        tool: Text,
-        /// Its input.
-        arguments: RawObject,
-        /// Not after this time.
-        expires_at: RawJson,
-        /// How long it may take.
-        timeout_ms: Number,
-        /// The model should not see the result.
-        result_not_for_model: bool,
-        /// Ask for permission.
-        check_permissions: bool,
-        /// Files to give it.
-        input_files: RawJson,
-        /// Files to take from it.
-        output_files: RawJson,
-    }
-}
-
-record! {
-    /// What a tool of an MCP server gave back.
-    McpCallReply {
-        /// For people.
-        content: RawJson,
-        /// For programs.
-        structured_content "structuredContent": RawJson,
-        /// Metadata.
-        meta "_meta": RawJson,
-        /// What became of the files.
-        staging: RawJson,
-    }
-}
-
-record! {
-    /// Read a resource of an MCP server.
-    McpReadResource ["subtype" = "mcp_read_resource"] {
-        /// The server.
-        server_name "serverName": Text,
-        /// The resource: `ui://…` only.
-        uri: Text,
-    }
-}
-
-record! {
-    /// A resource of an MCP server.
-    McpReadResourceReply {
-        /// What stands in it.
-        contents: Vec<McpResourceContents>,
     }
 }
 

@@ -1,48 +1,8 @@
-//! Requests of the host about settings, rules, hooks and plugins.
+//! Settings, permission rules, hooks and plugins, as the agent lists them.
 
 use crate::json::{Number, RawJson, RawObject};
 use crate::text::Text;
 use crate::wire::record;
-
-use super::initialize::{AgentInfo, PluginRef, SlashCommand};
-use super::mcp::McpServerStatus;
-
-record! {
-    /// Change settings, as if they had been given as flags.
-    ApplyFlagSettings ["subtype" = "apply_flag_settings"] {
-        /// The settings; null takes one away.
-        settings: RawObject,
-    }
-}
-
-record! {
-    /// Write settings to a file.
-    UpdateSettings ["subtype" = "update_settings"] {
-        /// Which: `localSettings` or `userSettings`.
-        source: Text,
-        /// The settings.
-        settings: RawObject,
-    }
-}
-
-record! {
-    /// What are the settings?
-    GetSettings ["subtype" = "get_settings"] {}
-}
-
-record! {
-    /// The settings.
-    GetSettingsReply {
-        /// All together.
-        effective: RawObject,
-        /// By where they were set.
-        sources: Vec<SettingsSource>,
-        /// What is in force.
-        applied: AppliedSettings,
-        /// What could not be read.
-        errors: Vec<SettingsError>,
-    }
-}
 
 record! {
     /// Settings from one place.
@@ -95,19 +55,6 @@ record! {
 }
 
 record! {
-    /// Which permission rules are there?
-    ListPermissionRules ["subtype" = "list_permission_rules"] {}
-}
-
-record! {
-    /// The permission rules.
-    ListPermissionRulesReply {
-        /// The rules and directories.
-        state: PermissionRulesState,
-    }
-}
-
-record! {
     /// The permission rules and directories.
     PermissionRulesState {
         /// The rules.
@@ -150,31 +97,6 @@ record! {
         path: Text,
         /// Who added it.
         source: Text,
-    }
-}
-
-record! {
-    /// Which hooks are there?
-    GetHooksListing ["subtype" = "get_hooks_listing"] {}
-}
-
-record! {
-    /// The hooks.
-    GetHooksListingReply {
-        /// The events that have hooks.
-        events: Vec<HookEventInfo>,
-        /// The hooks.
-        hooks: Vec<ListedHook>,
-        /// All events.
-        event_catalog "eventCatalog": Vec<HookEventInfo>,
-        /// Who may set hooks.
-        policy: HookPolicy,
-        /// Safe mode is on.
-        safe_mode "safeMode": RawJson,
-        /// Bare mode is on.
-        bare_mode "bareMode": RawJson,
-        /// What could not be read.
-        errors: RawJson,
     }
 }
 
@@ -249,38 +171,6 @@ record! {
 }
 
 record! {
-    /// Load the plugins again.
-    ReloadPlugins ["subtype" = "reload_plugins"] {
-        /// Not if it would make the prompt cache useless.
-        hold_on_cache_impact: bool,
-        /// Further plugins.
-        add_plugins: Vec<PluginRef>,
-        /// Not while a turn runs.
-        refuse_if_busy: bool,
-    }
-}
-
-record! {
-    /// What the plugins brought.
-    ReloadPluginsReply {
-        /// The slash commands.
-        commands: Vec<SlashCommand>,
-        /// The kinds of sub-agent.
-        agents: Vec<AgentInfo>,
-        /// The plugins.
-        plugins: Vec<LoadedPlugin>,
-        /// The MCP servers.
-        mcp_servers "mcpServers": Vec<McpServerStatus>,
-        /// How many could not be loaded.
-        error_count: Number,
-        /// It was not done.
-        held: bool,
-        /// What it would do to the prompt cache.
-        cache_impact: RawJson,
-    }
-}
-
-record! {
     /// A plugin that was loaded.
     LoadedPlugin {
         /// Its name.
@@ -291,31 +181,5 @@ record! {
         source: Text,
         /// Its version.
         version: Text,
-    }
-}
-
-record! {
-    /// Look for skills again.
-    ReloadSkills ["subtype" = "reload_skills"] {}
-}
-
-record! {
-    /// The skills.
-    ReloadSkillsReply {
-        /// The skills.
-        skills: Vec<SlashCommand>,
-    }
-}
-
-record! {
-    /// Look for output styles again.
-    ReloadOutputStyles ["subtype" = "reload_output_styles"] {}
-}
-
-record! {
-    /// The output styles.
-    ReloadOutputStylesReply {
-        /// The styles.
-        available_output_styles: Vec<Text>,
     }
 }

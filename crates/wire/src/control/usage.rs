@@ -1,46 +1,9 @@
-//! Requests of the host about tokens and money.
+//! The use of tokens and money, and of the context window.
 
-use crate::json::{Number, RawJson};
-use crate::message::{ModelUsage, Usage};
+use crate::json::Number;
+use crate::message::ModelUsage;
 use crate::text::Text;
 use crate::wire::{Map, record};
-
-record! {
-    /// What did the session cost, in words?
-    GetSessionCost ["subtype" = "get_session_cost"] {}
-}
-
-record! {
-    /// What the session cost.
-    GetSessionCostReply {
-        /// In words.
-        text: Text,
-    }
-}
-
-record! {
-    /// What was used, and how much is left?
-    GetUsage ["subtype" = "get_usage"] {
-        /// Leave habits out.
-        skip_behaviors: bool,
-    }
-}
-
-record! {
-    /// What was used, and how much is left. Experimental.
-    GetUsageReply {
-        /// In this session.
-        session: SessionUsage,
-        /// The subscription.
-        subscription_type: Text,
-        /// Whether limits are known.
-        rate_limits_available: bool,
-        /// The limits.
-        rate_limits: RawJson,
-        /// Habits.
-        behaviors: RawJson,
-    }
-}
 
 record! {
     /// What was used in a session.
@@ -57,62 +20,6 @@ record! {
         total_lines_removed: Number,
         /// By model.
         model_usage: Map<ModelUsage>,
-    }
-}
-
-record! {
-    /// What fills the context?
-    GetContextUsage ["subtype" = "get_context_usage"] {
-        /// `summary` or `full`.
-        detail: Text,
-    }
-}
-
-record! {
-    /// What fills the context.
-    GetContextUsageReply {
-        /// By category.
-        categories: Vec<ContextCategory>,
-        /// Tokens in it.
-        total_tokens "totalTokens": Number,
-        /// Tokens it can hold before it is compacted.
-        max_tokens "maxTokens": Number,
-        /// Tokens it can hold.
-        raw_max_tokens "rawMaxTokens": Number,
-        /// Who decided when it is compacted.
-        autocompact_source "autocompactSource": Text,
-        /// How full it is.
-        percentage: Number,
-        /// A picture of it.
-        grid_rows "gridRows": Vec<Vec<ContextGridSquare>>,
-        /// The model.
-        model: Text,
-        /// By memory file.
-        memory_files "memoryFiles": Vec<MemoryFileShare>,
-        /// By MCP tool.
-        mcp_tools "mcpTools": Vec<McpToolShare>,
-        /// By the instructions of MCP servers.
-        mcp_instructions "mcpInstructions": Vec<McpToolShare>,
-        /// Built-in tools that are loaded on demand.
-        deferred_builtin_tools "deferredBuiltinTools": Vec<NamedShare>,
-        /// Built-in tools.
-        system_tools "systemTools": Vec<NamedShare>,
-        /// Parts of the system prompt.
-        system_prompt_sections "systemPromptSections": Vec<NamedShare>,
-        /// By kind of sub-agent.
-        agents: Vec<AgentShare>,
-        /// Slash commands.
-        slash_commands "slashCommands": SlashCommandsShare,
-        /// Skills.
-        skills: SkillsShare,
-        /// When it is compacted.
-        auto_compact_threshold "autoCompactThreshold": Number,
-        /// Whether it is compacted.
-        is_auto_compact_enabled "isAutoCompactEnabled": bool,
-        /// The messages, in more detail.
-        message_breakdown "messageBreakdown": MessageBreakdown,
-        /// What the API said last.
-        api_usage "apiUsage": Usage,
     }
 }
 

@@ -179,7 +179,7 @@ words! {
         /// The model never gave the value that was asked for.
         ErrorMaxStructuredOutputRetries = "error_max_structured_output_retries",
         /// The only error that the oldest descriptions know.
-        Error = "error",
+        Error = "error" => legacy,
     }
 }
 

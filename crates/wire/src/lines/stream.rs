@@ -53,69 +53,47 @@ union! {
     /// An event of the Messages API's stream.
     StreamEvent by "type" closed {
         /// More of a block.
-        "content_block_delta" => ContentBlockDelta(ContentBlockDelta),
+        "content_block_delta" => ContentBlockDelta(ContentBlockDelta) {
+            /// The block's place in the message.
+            index: Number,
+            /// What is added.
+            delta: Delta,
+        },
         /// A block begins.
-        "content_block_start" => ContentBlockStart(Box<ContentBlockStart>),
+        "content_block_start" => ContentBlockStart(Box<ContentBlockStart>) {
+            /// Its place in the message.
+            index: Number,
+            /// The block, without content.
+            content_block: ContentBlock,
+        },
         /// A block ends.
-        "content_block_stop" => ContentBlockStop(ContentBlockStop),
+        "content_block_stop" => ContentBlockStop(ContentBlockStop) {
+            /// Its place in the message.
+            index: Number,
+        },
         /// A message begins.
-        "message_start" => MessageStart(Box<MessageStart>),
-        /// The message is about to end: why, and what it used.
-        "message_delta" => MessageDelta(Box<MessageDelta>),
+        "message_start" => MessageStart(Box<MessageStart>) {
+            /// The message, without content.
+            message: Message,
+        },
+        /// The message is about to end.
+        "message_delta" => MessageDelta(Box<MessageDelta>) {
+            /// Why.
+            delta: MessageDeltaBody,
+            /// What it used in all.
+            usage: Usage,
+            /// What the server did to the context.
+            context_management: RawJson,
+        },
         /// A message ends.
-        "message_stop" => MessageStop(MessageStop),
+        "message_stop" => MessageStop(MessageStop) {},
         /// Nothing, to keep the connection alive.
-        "ping" => Ping(Ping),
+        "ping" => Ping(Ping) {},
         /// The stream broke.
-        "error" => Error(Box<StreamError>),
-    }
-}
-
-record! {
-    /// A message begins.
-    MessageStart ["type" = "message_start"] {
-        /// The message, without content.
-        message: Message,
-    }
-}
-
-record! {
-    /// A block begins.
-    ContentBlockStart ["type" = "content_block_start"] {
-        /// Its place in the message.
-        index: Number,
-        /// The block, without content.
-        content_block: ContentBlock,
-    }
-}
-
-record! {
-    /// More of a block.
-    ContentBlockDelta ["type" = "content_block_delta"] {
-        /// The block's place in the message.
-        index: Number,
-        /// What is added.
-        delta: Delta,
-    }
-}
-
-record! {
-    /// A block ends.
-    ContentBlockStop ["type" = "content_block_stop"] {
-        /// Its place in the message.
-        index: Number,
-    }
-}
-
-record! {
-    /// The message is about to end.
-    MessageDelta ["type" = "message_delta"] {
-        /// Why.
-        delta: MessageDeltaBody,
-        /// What it used in all.
-        usage: Usage,
-        /// What the server did to the context.
-        context_management: RawJson,
+        "error" => Error(Box<StreamError>) {
+            /// What happened.
+            error: RawJson,
+        },
     }
 }
 
@@ -133,90 +111,42 @@ record! {
     }
 }
 
-record! {
-    /// A message ends.
-    MessageStop ["type" = "message_stop"] {}
-}
-
-record! {
-    /// Nothing, to keep the connection alive.
-    Ping ["type" = "ping"] {}
-}
-
-record! {
-    /// The stream broke.
-    StreamError ["type" = "error"] {
-        /// What happened.
-        error: RawJson,
-    }
-}
-
 union! {
     /// What is added to a block.
     Delta by "type" {
-        /// Text.
-        "text_delta" => Text(TextDelta),
-        /// Thinking.
-        "thinking_delta" => Thinking(ThinkingDelta),
-        /// The JSON text of a tool's input, piece by piece.
-        "input_json_delta" => InputJson(InputJsonDelta),
+        /// More text.
+        "text_delta" => Text(TextDelta) {
+            /// The text.
+            text: Text,
+        },
+        /// More thinking.
+        "thinking_delta" => Thinking(ThinkingDelta) {
+            /// The thinking.
+            thinking: Text,
+            /// How many tokens it may have been.
+            estimated_tokens: Number,
+        },
+        /// More of a tool's input.
+        "input_json_delta" => InputJson(InputJsonDelta) {
+            /// A piece of JSON text.
+            partial_json: Text,
+        },
         /// The proof that the model wrote the thinking.
-        "signature_delta" => Signature(SignatureDelta),
+        "signature_delta" => Signature(SignatureDelta) {
+            /// The proof.
+            signature: Text,
+        },
         /// Where a text comes from.
-        "citations_delta" => Citations(Box<CitationsDelta>),
+        "citations_delta" => Citations(Box<CitationsDelta>) {
+            /// One citation.
+            citation: RawJson,
+        },
         /// A summary that stands for what came before.
-        "compaction_delta" => Compaction(Box<CompactionDelta>),
-    }
-}
-
-record! {
-    /// More text.
-    TextDelta ["type" = "text_delta"] {
-        /// The text.
-        text: Text,
-    }
-}
-
-record! {
-    /// More thinking.
-    ThinkingDelta ["type" = "thinking_delta"] {
-        /// The thinking.
-        thinking: Text,
-        /// How many tokens it may have been.
-        estimated_tokens: Number,
-    }
-}
-
-record! {
-    /// More of a tool's input.
-    InputJsonDelta ["type" = "input_json_delta"] {
-        /// A piece of JSON text.
-        partial_json: Text,
-    }
-}
-
-record! {
-    /// The proof that the model wrote the thinking.
-    SignatureDelta ["type" = "signature_delta"] {
-        /// The proof.
-        signature: Text,
-    }
-}
-
-record! {
-    /// Where a text comes from.
-    CitationsDelta ["type" = "citations_delta"] {
-        /// One citation.
-        citation: RawJson,
-    }
-}
-
-record! {
-    /// A summary that stands for what came before.
-    CompactionDelta ["type" = "compaction_delta"] {
-        /// The summary.
-        content: Text,
-        /// The summary, encrypted.
-        encrypted_content: Text,
+        "compaction_delta" => Compaction(Box<CompactionDelta>) {
+            /// The summary.
+            content: Text,
+            /// The summary, encrypted.
+            encrypted_content: Text,
+        },
     }
 }

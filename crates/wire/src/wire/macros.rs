@@ -13,7 +13,7 @@
 ///         /// What it means.
 ///         field: Type,
 ///         field "wireName": Type,
-///         field: Type => legacy,     // only the oldest descriptions have it
+///         field: Type => legacy,     // only the legacy descriptions have it
 ///         field: Type => required,   // the line has no meaning without it
 ///     }
 /// }
@@ -45,10 +45,10 @@ macro_rules! record {
     (@is_required required) => { true };
 
     (
-        $(#[doc = $doc:literal])*
+        $(#[doc = $doc:expr])*
         $name:ident $([$($tag:literal = $value:literal),+])? {
             $(
-                $(#[doc = $field_doc:literal])*
+                $(#[doc = $field_doc:expr])*
                 $field:ident $($wire:literal)? : $ty:ty $(=> $mark:ident)?
             ),* $(,)?
         }
@@ -150,20 +150,32 @@ macro_rules! record {
     };
 }
 
-/// An object whose kind stands in one of its fields: an open enum of records.
+/// An object whose kind is named by one of its fields: an open enum of records.
 ///
 /// ```text
 /// union! {
 ///     /// What it is.
 ///     Name by "type" {
-///         /// What it means.
-///         "its tag" => Variant(Record),
+///         each {                              // optional: fields that every row ends with
+///             /// What it means.
+///             field: Type,
+///         }
+///
+///         /// What it means. This row declares the record `Record`.
+///         "its tag" => Variant(Box<Record>) {
+///             /// What it means.
+///             field: Type,
+///         },
+///         /// A record that is declared elsewhere.
+///         "another tag" => Other(OtherRecord),
+///         "old" => Old(OldRecord) {} => legacy,   // only the legacy descriptions have it
+///         "odd" => Odd(OddRecord) {} => alone,    // without the fields of `each`
 ///     }
 /// }
 /// ```
 ///
 /// `by "type" closed` leaves unknown kinds out of the JSON Schema: such a line is unknown itself.
-/// A union that is itself a kind of another says so: `by "subtype", "type" = "system"`.
+/// A union that is itself a kind of another names that kind: `by "subtype", "type" = "system"`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! union {
@@ -173,30 +185,69 @@ macro_rules! union {
     };
     (@open $members:ident, $tag:literal, $known:tt closed) => {};
 
+    (@legacy $survey:ident legacy) => { $survey.report($crate::wire::Finding::Legacy); };
+    (@legacy $survey:ident $($other:ident)?) => {};
+
+    // A row without fields names a record that is declared elsewhere.
+    (@record $union:ident $docs:tt $outer:tt $tag:tt $each:tt $ty:tt [$($mark:ident)?]) => {};
+    (@record $union:ident $docs:tt $outer:tt $tag:tt $each:tt (Box<$name:ident>) $rest:tt) => {
+        $crate::union!(@declare $docs $outer $tag $each $name $rest);
+
+        impl From<$name> for $union {
+            fn from(value: $name) -> Self {
+                Self::from(Box::new(value))
+            }
+        }
+    };
+    (@record $union:ident $docs:tt $outer:tt $tag:tt $each:tt ($name:ident) $rest:tt) => {
+        $crate::union!(@declare $docs $outer $tag $each $name $rest);
+    };
+
     (
-        $(#[doc = $doc:literal])*
-        $name:ident by $tag:literal $($closed:ident)? $(, $outer:literal = $kind:literal)? {
+        @declare [$($doc:tt)*] [$($outer:tt)*] [$($tag:tt)*] $each:tt $name:ident
+        [{ $($field:tt)* } alone]
+    ) => {
+        $crate::record! { $($doc)* $name [$($outer)* $($tag)*] { $($field)* } }
+    };
+    (
+        @declare [$($doc:tt)*] [$($outer:tt)*] [$($tag:tt)*] { $($each:tt)* } $name:ident
+        [{ $($field:tt)* } $($mark:ident)?]
+    ) => {
+        $crate::record! { $($doc)* $name [$($outer)* $($tag)*] { $($field)* $($each)* } }
+    };
+
+    (
+        @union [$(#[doc = $doc:expr])*] $name:ident $tag:literal [$($closed:ident)?]
+        [$($outer:literal = $kind:literal,)?] $outer_tag:tt $each:tt {
             $(
-                $(#[doc = $variant_doc:literal])*
-                $value:literal => $variant:ident($ty:ty)
+                $(#[doc = $row_doc:expr])*
+                $value:literal => $variant:ident($($ty:tt)+)
+                $({ $($field:tt)* })? $(=> $mark:ident)?
             ),* $(,)?
         }
     ) => {
+        $(
+            $crate::union!(
+                @record $name [$(#[doc = $row_doc])*] $outer_tag [$tag = $value] $each ($($ty)+)
+                [$({ $($field)* })? $($mark)?]
+            );
+        )*
+
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         #[allow(clippy::large_enum_variant, reason = "the frequent variants are not boxed")]
         pub enum $name {
             $(
-                $(#[doc = $variant_doc])*
-                $variant($ty),
+                $(#[doc = $row_doc])*
+                $variant($($ty)+),
             )*
             /// A kind that this version does not know, kept whole.
             Unknown($crate::wire::UnknownObject),
         }
 
         impl $name {
-            /// What the tag says.
+            /// The tag: the name of the kind.
             pub fn tag(&self) -> &str {
                 match self {
                     $(Self::$variant(_) => $value,)*
@@ -215,13 +266,13 @@ macro_rules! union {
             pub fn known_schema(
                 schemas: &mut $crate::wire::Schemas,
             ) -> Vec<serde_json::Value> {
-                vec![$(<$ty as $crate::wire::Wire>::schema(schemas)),*]
+                vec![$(<$($ty)+ as $crate::wire::Wire>::schema(schemas)),*]
             }
         }
 
         $(
-            impl From<$ty> for $name {
-                fn from(value: $ty) -> Self {
+            impl From<$($ty)+> for $name {
+                fn from(value: $($ty)+) -> Self {
                     Self::$variant(value)
                 }
             }
@@ -234,7 +285,7 @@ macro_rules! union {
                 let tag = parser.peek_tag($tag)?;
                 match &*tag {
                     $($value => {
-                        <$ty as $crate::wire::Wire>::decode(parser).map(Self::$variant)
+                        <$($ty)+ as $crate::wire::Wire>::decode(parser).map(Self::$variant)
                     })*
                     unknown => {
                         parser.agree_on_tag($tag, unknown)?;
@@ -253,7 +304,10 @@ macro_rules! union {
 
             fn survey(&self, survey: &mut $crate::wire::Survey<'_>) {
                 match self {
-                    $(Self::$variant(value) => $crate::wire::Wire::survey(value, survey),)*
+                    $(Self::$variant(value) => {
+                        $crate::union!(@legacy survey $($mark)?);
+                        $crate::wire::Wire::survey(value, survey);
+                    })*
                     Self::Unknown(unknown) => unknown.survey(survey, $tag),
                 }
             }
@@ -261,7 +315,7 @@ macro_rules! union {
             fn schema(schemas: &mut $crate::wire::Schemas) -> serde_json::Value {
                 schemas.define(module_path!(), stringify!($name), |schemas| {
                     let members = Self::known_schema(schemas);
-                    $crate::wire::union!(@open members, $tag, [$($value),*] $($closed)?);
+                    $crate::union!(@open members, $tag, [$($value),*] $($closed)?);
                     $crate::wire::Schemas::one_of(concat!($($doc, "\n"),*), members)
                 })
             }
@@ -269,23 +323,51 @@ macro_rules! union {
 
         $crate::wire::serde_through_json!($name);
     };
+
+    (
+        $(#[doc = $doc:expr])*
+        $name:ident by $tag:literal $($closed:ident)? $(, $outer:literal = $kind:literal)? {
+            each $each:tt
+            $($rows:tt)*
+        }
+    ) => {
+        $crate::union!(
+            @union [$(#[doc = $doc])*] $name $tag [$($closed)?]
+            [$($outer = $kind,)?] [$($outer = $kind,)?] $each { $($rows)* }
+        );
+    };
+    (
+        $(#[doc = $doc:expr])*
+        $name:ident by $tag:literal $($closed:ident)? $(, $outer:literal = $kind:literal)? {
+            $($rows:tt)*
+        }
+    ) => {
+        $crate::union!(
+            @union [$(#[doc = $doc])*] $name $tag [$($closed)?]
+            [$($outer = $kind,)?] [$($outer = $kind,)?] {} { $($rows)* }
+        );
+    };
 }
 
 /// A string from a vocabulary that grows: an open enum of words.
 ///
-/// `Name closed` leaves unknown words out of the JSON Schema.
+/// `Name closed` leaves unknown words out of the JSON Schema. `Word = "word" => legacy`: only the
+/// legacy descriptions have this word.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! words {
     (@schema) => { $crate::wire::Schemas::words };
     (@schema closed) => { $crate::wire::Schemas::closed_words };
 
+    (@survey $survey:ident) => {};
+    (@survey $survey:ident legacy) => { $survey.report($crate::wire::Finding::Legacy) };
+
     (
-        $(#[doc = $doc:literal])*
+        $(#[doc = $doc:expr])*
         $name:ident $($closed:ident)? {
             $(
-                $(#[doc = $variant_doc:literal])*
-                $variant:ident = $value:literal
+                $(#[doc = $variant_doc:expr])*
+                $variant:ident = $value:literal $(=> $mark:ident)?
             ),* $(,)?
         }
     ) => {
@@ -366,8 +448,11 @@ macro_rules! words {
             }
 
             fn survey(&self, survey: &mut $crate::wire::Survey<'_>) {
-                if let Self::Other(other) = self {
-                    survey.report($crate::wire::Finding::UnknownWord(other));
+                match self {
+                    $(Self::$variant => { $crate::words!(@survey survey $($mark)?); })*
+                    Self::Other(other) => {
+                        survey.report($crate::wire::Finding::UnknownWord(other));
+                    }
                 }
             }
 

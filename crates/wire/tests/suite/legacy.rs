@@ -133,13 +133,34 @@ fn legacy_forms_are_marked() {
     }
     assert_eq!(
         paths,
-        ["request.protocolVersion", "request.features", "request.hook_name", "request.hook_data"]
+        [
+            "request.protocolVersion",
+            "request.features",
+            "request.hook_name",
+            "request.hook_data",
+            "request",
+            "",
+            "rate_limit_info.rateLimitType",
+        ]
     );
 
     let system_result = Line::from(r#"{"type":"system","subtype":"result","result":"\"x\""}"#);
     assert!(system_result.to_host().known().unwrap().is_legacy());
     let error = Line::from(r#"{"type":"error","error":{"type":"invalid_request","message":"m"}}"#);
     assert!(error.to_host().known().unwrap().is_legacy());
+    let result = Line::from(r#"{"type":"result","subtype":"error"}"#);
+    assert_eq!(legacy_paths(result.to_host().message().unwrap()), ["subtype"]);
+    let allow =
+        r#"{"behavior":"allow","applyPermissionSuggestion":{"type":"setMode","mode":"plan"}}"#;
+    let allow = RawJson::parse(allow).unwrap();
+    let mut legacy = Vec::new();
+    let reply = AgentRequestReply::read("can_use_tool", Some(&allow)).unwrap().unwrap();
+    reply.survey(|path, finding| {
+        if finding == duologue_wire::Finding::Legacy {
+            legacy.push(path.to_owned());
+        }
+    });
+    assert_eq!(legacy, ["applyPermissionSuggestion"]);
 }
 
 #[test]
