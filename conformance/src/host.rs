@@ -70,7 +70,7 @@ async fn ask(session: &Session, prompt: &str) -> Result<(Vec<Event>, TurnOutcome
 fn texts(events: &[Event]) -> Vec<String> {
     let of_main = events.iter().filter(|event| event.agent().is_none());
     let text = |event: &Event| match event {
-        Event::Text(text) => text.text.as_str().map(str::to_owned),
+        Event::Text(text) => Some(text.text.to_string()),
         _ => None,
     };
     of_main.filter_map(text).collect()
@@ -80,9 +80,9 @@ fn texts(events: &[Event]) -> Vec<String> {
 fn tool_results(events: &[Event]) -> Vec<(String, bool)> {
     let result = |event: &Event| match event {
         Event::ToolResult(result) => {
-            let content = result.content.value().and_then(|content| content.read().ok());
+            let content = result.content.as_ref().and_then(|content| content.read().ok());
             let text = content.map(|content| content.text()).unwrap_or_default();
-            Some((text, result.is_error.is_true()))
+            Some((text, result.is_error))
         }
         _ => None,
     };

@@ -26,7 +26,7 @@ pub async fn run(job: Job, tally: &'static Tally) -> Result<()> {
     job.read(tally, async || {
         Some(match turn.next().await {
             Ok(event) => Ok(match event? {
-                Event::Text(text) => Seen::Text(text.text.as_str().map_or(0, str::len)),
+                Event::Text(text) => Seen::Text(text.text.len()),
                 Event::TurnFinished(_) => Seen::Result,
                 _ => Seen::Other,
             }),

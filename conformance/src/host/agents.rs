@@ -149,7 +149,7 @@ async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble>
     let mut seen = Vec::new();
     while let Some(event) = events.next().await? {
         let unasked = match &event {
-            Event::TurnFinished(finished) => finished.prompts.items().is_empty(),
+            Event::TurnFinished(finished) => finished.prompts.is_empty(),
             _ => false,
         };
         seen.push(event);
@@ -238,7 +238,7 @@ pub(super) async fn stop_task(stage: &Stage) -> Verdict {
     ask(&session, "Run it").await?;
     let task = loop {
         match events.next().await? {
-            Some(Event::TaskStarted(started)) => break started.task_id.value().cloned(),
+            Some(Event::TaskStarted(started)) => break Some(started.task_id.clone()),
             Some(_) => {}
             None => return Err(Trouble::fails("no task was told of")),
         }

@@ -41,7 +41,7 @@ pub(super) async fn max_turns(stage: &Stage) -> Verdict {
     let session = builder.max_turns(1).start().await?;
     let (_, outcome) = ask(&session, "Look").await?;
     holds!(!outcome.is_success(), "it was taken for success");
-    same!(outcome.finished().subtype.as_str(), Some("error_max_turns"), "the subtype");
+    same!(outcome.finished().subtype.as_deref(), Some("error_max_turns"), "the subtype");
     close(session).await
 }
 

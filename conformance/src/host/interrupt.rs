@@ -33,7 +33,7 @@ pub(super) async fn streaming(stage: &Stage) -> Verdict {
     let receipt = session.interrupt().await?;
     holds!(receipt.effective, "there was nothing to interrupt");
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn right_away(stage: &Stage) -> Verdict {
     let receipt = session.interrupt().await?;
     holds!(receipt.effective, "there was nothing to interrupt");
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn twice(stage: &Stage) -> Verdict {
     first?;
     second?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn during_tool(stage: &Stage) -> Verdict {
     }
     session.interrupt().await?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn open_permission(stage: &Stage) -> Verdict {
     asked.notified().await;
     session.interrupt().await?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     holds!(!stage.wrote("seen"), "the command ran");
     goes_on(session).await
 }
@@ -117,7 +117,7 @@ pub(super) async fn by_signal(stage: &Stage) -> Verdict {
     until_it_speaks(&mut turn).await?;
     session.abort_by_signal().await?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     holds!(session.pid() != before, "the agent was not started again");
     goes_on(session).await
 }

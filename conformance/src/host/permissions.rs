@@ -51,7 +51,7 @@ pub(super) async fn deny_and_interrupt(stage: &Stage) -> Verdict {
     let session =
         builder.on_permission(async |_| Decision::deny_and_interrupt("stop")).start().await?;
     let (_, outcome) = ask(&session, "Leave a file").await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     holds!(!stage.wrote("seen"), "the command ran");
     let (_, outcome) = ask(&session, "Go on").await?;
     same!(outcome.text(), "And now?", "the next turn");
@@ -127,7 +127,7 @@ pub(super) async fn by_hand(stage: &Stage) -> Verdict {
     let mut turn = session.prompt("Leave a file").await?;
     while let Some(event) = turn.next().await? {
         if let Event::PermissionAsked(asked) = event {
-            let id = asked.request_id.value().cloned();
+            let id = Some(asked.request_id.clone());
             let id = id.ok_or_else(|| Trouble::fails("the request has no id"))?;
             session.respond(id, Decision::allow()).await?;
         }

@@ -50,7 +50,7 @@ pub(super) async fn partial(stage: &Stage) -> Verdict {
     let deltas: String = events
         .iter()
         .filter_map(|event| match event {
-            Event::TextDelta(delta) => delta.text.as_str().map(str::to_owned),
+            Event::TextDelta(delta) => Some(delta.text.to_string()),
             _ => None,
         })
         .collect();

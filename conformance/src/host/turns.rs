@@ -66,7 +66,7 @@ pub(super) async fn cancelled(stage: &Stage) -> Verdict {
     let mut second = session.prompt("never mind").await?;
     holds!(second.cancel().await?, "it could not be taken back");
     let (_, outcome) = all(&mut second).await?;
-    holds!(outcome.is_cancelled(), "{:?}", outcome.outcome());
+    holds!(outcome.is_cancelled(), "{:?}", outcome.status());
     server.resume();
     same!(first.outcome().await?.text(), "The first answer, in parts.", "the first");
     let asked = format!("{:?}", server.requests());

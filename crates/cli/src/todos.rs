@@ -2,7 +2,7 @@
 
 use duologue_protocol::RawObject;
 use duologue_protocol::tool::{TodoStatus, ToolInput};
-use duologue_protocol::transcript::{ToolCall, ToolResult};
+use duologue_protocol::transcript::{ToolCallEvent, ToolResultEvent};
 
 use crate::visible::{Foreign, Shown, line, ours, shown};
 use crate::words;
@@ -30,13 +30,13 @@ struct Item {
 
 impl Todos {
     /// The list as it is after this call, line by line; `None` if the call has nothing to do with it.
-    pub(crate) fn call(&mut self, call: &ToolCall) -> Option<Vec<Shown>> {
-        let input = call.input.value()?;
-        match call.name.as_str()? {
+    pub(crate) fn call(&mut self, call: &ToolCallEvent) -> Option<Vec<Shown>> {
+        let input = &call.input;
+        match call.name.as_str() {
             "TodoWrite" => self.write(input)?,
             "TaskCreate" => {
                 let what = text(input, "subject").or_else(|| text(input, "description"))?;
-                let made_by = call.id.as_str().map(str::to_owned);
+                let made_by = Some(call.id.to_string());
                 self.add(Item {
                     id: None,
                     made_by,
@@ -51,15 +51,15 @@ impl Todos {
     }
 
     /// What a call came to: `TaskCreate` tells the id of the new item.
-    pub(crate) fn result(&mut self, result: &ToolResult) {
-        let made_by = result.tool_use_id.as_str();
+    pub(crate) fn result(&mut self, result: &ToolResultEvent) {
+        let made_by = Some(result.tool_use_id.as_str());
         let item = self
             .items
             .iter_mut()
             .find(|item| item.made_by.is_some() && item.made_by.as_deref() == made_by);
         if let Some(item) = item {
             item.made_by = None;
-            let content = words::content(&result.content);
+            let content = words::content(result.content.as_ref());
             let id = content.raw().split_once('#').map(|(_, rest)| {
                 rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>()
             });

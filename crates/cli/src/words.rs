@@ -2,15 +2,14 @@
 
 use duologue_protocol::content::LazyContent;
 use duologue_protocol::tool::ToolInput;
-use duologue_protocol::transcript::{ToolCall, TurnFinished};
+use duologue_protocol::transcript::{ToolCallEvent, TurnFinishedEvent};
 use duologue_protocol::{Field, Number, RawObject, Text};
 
 use crate::visible::{Foreign, Shown, shown};
 
 /// What a tool call does, in one line.
-pub(crate) fn call(call: &ToolCall) -> Foreign<'static> {
-    let name = call.name.as_str().unwrap_or("a tool");
-    input(name, call.input.value())
+pub(crate) fn call(call: &ToolCallEvent) -> Foreign<'static> {
+    input(&call.name, Some(&call.input))
 }
 
 /// What a tool would do with this input, in one line.
@@ -54,8 +53,8 @@ pub(crate) fn located(line: u64, is_tape: bool, reason: &str) -> String {
 }
 
 /// What a tool gave back, as text.
-pub(crate) fn content(content: &Field<LazyContent>) -> Foreign<'static> {
-    let Some(content) = content.value() else { return Foreign::default() };
+pub(crate) fn content(content: Option<&LazyContent>) -> Foreign<'static> {
+    let Some(content) = content else { return Foreign::default() };
     let text = match content.read() {
         Ok(content) => {
             let text = content.text();
@@ -73,12 +72,12 @@ pub(crate) fn content(content: &Field<LazyContent>) -> Foreign<'static> {
 }
 
 /// Tokens and money of a turn.
-pub(crate) fn bill(turn: &TurnFinished) -> Shown {
+pub(crate) fn bill(turn: &TurnFinishedEvent) -> Shown {
     let mut parts = Vec::new();
-    if let Some(cost) = turn.cost_usd.as_f64() {
+    if let Some(cost) = turn.cost_usd {
         parts.push(dollars(cost));
     }
-    if let Some(usage) = turn.usage.value() {
+    if let Some(usage) = &turn.usage {
         let read = tokens_in(usage);
         let written = usage.output_tokens.as_u64().unwrap_or_default();
         parts.push(shown!("{} in, {} out", count(read), count(written)));

@@ -1,7 +1,8 @@
 //! [`TurnOutcome`]: what came of a turn.
 
+use duologue_protocol::Text;
 use duologue_protocol::message::Usage;
-use duologue_protocol::transcript::{Outcome, TurnFinished};
+use duologue_protocol::transcript::{TurnFinishedEvent, TurnStatus};
 use duologue_protocol::{RawJson, SessionId};
 
 /// What came of a turn: the text, the money, and whether it went well.
@@ -9,52 +10,51 @@ use duologue_protocol::{RawJson, SessionId};
 /// It derefs to nothing: what has no method here stands in [`finished`](Self::finished).
 #[derive(Clone, Debug)]
 pub struct TurnOutcome {
-    finished: Box<TurnFinished>,
+    finished: Box<TurnFinishedEvent>,
 }
 
 impl TurnOutcome {
-    pub(crate) fn new(finished: Box<TurnFinished>) -> Self {
+    pub(crate) fn new(finished: Box<TurnFinishedEvent>) -> Self {
         Self { finished }
     }
 
     /// A turn that ended without a result, in a way that this host knows.
-    pub(crate) fn without_result(outcome: Outcome, error: Option<&str>) -> Self {
-        let mut finished = TurnFinished::new().outcome(outcome).is_error(error.is_some());
-        if let Some(error) = error {
-            finished = finished.error(error);
-        }
+    pub(crate) fn without_result(status: TurnStatus, error: Option<&str>) -> Self {
+        let finished = TurnFinishedEvent::new()
+            .outcome(status)
+            .is_error(error.is_some())
+            .error(error.map(Text::from));
         Self { finished: Box::new(finished) }
     }
 
     /// The text of the last message, put together from its blocks.
     pub fn text(&self) -> &str {
         let finished = &self.finished;
-        finished
-            .text
-            .as_str()
-            .filter(|text| !text.is_empty())
-            .or(finished.result.as_str())
-            .unwrap_or_default()
+        if finished.text.is_empty() {
+            finished.result.as_deref().unwrap_or_default()
+        } else {
+            &finished.text
+        }
     }
 
     /// How the turn ended.
-    pub fn outcome(&self) -> Outcome {
-        self.finished.outcome.value().cloned().unwrap_or(Outcome::Error)
+    pub fn status(&self) -> TurnStatus {
+        self.finished.outcome.clone()
     }
 
     /// Whether it went well.
     pub fn is_success(&self) -> bool {
-        self.outcome() == Outcome::Success
+        self.status() == TurnStatus::Success
     }
 
     /// Whether somebody stopped it.
     pub fn is_interrupted(&self) -> bool {
-        self.outcome() == Outcome::Interrupted
+        self.status() == TurnStatus::Interrupted
     }
 
     /// Whether its prompt was taken back before it began.
     pub fn is_cancelled(&self) -> bool {
-        self.outcome() == Outcome::Cancelled
+        self.status() == TurnStatus::Cancelled
     }
 
     /// What went wrong, in the best words there are; `None` if nothing did.
@@ -62,7 +62,7 @@ impl TurnOutcome {
         if self.is_success() {
             return None;
         }
-        match self.finished.error.as_str() {
+        match self.finished.error.as_deref() {
             // What the CLI says of an interrupt is for those who mend it.
             Some(words) if self.is_interrupted() && words.starts_with("[ede_diagnostic]") => {
                 Some("the turn was interrupted")
@@ -73,31 +73,31 @@ impl TurnOutcome {
 
     /// What the turn cost, in USD.
     pub fn cost_usd(&self) -> f64 {
-        self.finished.cost_usd.value().map_or(0.0, |cost| cost.as_f64())
+        self.finished.cost_usd.unwrap_or_default()
     }
 
     /// The tokens of the main agent.
     pub fn usage(&self) -> Option<&Usage> {
-        self.finished.usage.value()
+        self.finished.usage.as_ref()
     }
 
     /// How many tool calls were not allowed.
     pub fn denials(&self) -> u64 {
-        self.finished.permission_denials.value().and_then(|count| count.as_u64()).unwrap_or(0)
+        self.finished.permission_denials
     }
 
     /// The value that a JSON Schema asked for.
     pub fn structured_output(&self) -> Option<&RawJson> {
-        self.finished.structured_output.value()
+        self.finished.structured_output.as_ref()
     }
 
     /// The conversation.
     pub fn session_id(&self) -> Option<&SessionId> {
-        self.finished.session_id.value()
+        self.finished.session_id.as_ref()
     }
 
     /// Everything that is known of it.
-    pub fn finished(&self) -> &TurnFinished {
+    pub fn finished(&self) -> &TurnFinishedEvent {
         &self.finished
     }
 }

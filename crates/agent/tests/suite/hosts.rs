@@ -73,8 +73,8 @@ async fn text_and_partial_text() {
     let (mut deltas, mut texts) = (Vec::new(), Vec::new());
     while let Some(event) = turn.next().await.unwrap() {
         match event {
-            Event::TextDelta(delta) => deltas.push(delta.text.as_str().unwrap().to_owned()),
-            Event::Text(text) => texts.push(text.text.as_str().unwrap().to_owned()),
+            Event::TextDelta(delta) => deltas.push(delta.text.to_string()),
+            Event::Text(text) => texts.push(text.text.to_string()),
             _ => {}
         }
     }
@@ -281,10 +281,10 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
     while let Some(event) = events.next().await.unwrap() {
         match event {
             Event::Text(text) => {
-                let whose = if text.agent.value().is_some() { "sub: " } else { "" };
-                seen.push(format!("{whose}{}", text.text.as_str().unwrap()).into());
+                let whose = if text.agent.is_some() { "sub: " } else { "" };
+                seen.push(format!("{whose}{}", text.text.as_str()).into());
             }
-            Event::TurnFinished(end) if end.prompts.items().is_empty() => break,
+            Event::TurnFinished(end) if end.prompts.is_empty() => break,
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use duologue_protocol::Direction;
 use duologue_protocol::transcript::{
-    Event as Happened, MalformedLine, ProcessNoted, StderrWritten, Transcript,
+    Event as Happened, MalformedLineEvent, ProcessEvent, StderrEvent, Transcript,
 };
 use duologue_tape::{Entry, Event, Header, Reader};
 
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
         let mut input = follow::Follow::open(&args.file)?;
         loop {
             show(&mut input, args, printer.as_mut())?;
-            let anew = ProcessNoted::new().text("the file begins anew, and is read from its start");
+            let anew = ProcessEvent::new().text("the file begins anew, and is read from its start");
             printer.event(&Moment::default(), anew.into())?;
             input = input.reopen()?;
         }
@@ -131,7 +131,7 @@ fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::
     if let Some(torn) = reader.torn() {
         inspection.seen.entries += 1;
         let reason = format!("line {} of the tape was cut off while it was written", torn.line);
-        inspection.printer.event(&last, MalformedLine::new().reason(reason).into())?;
+        inspection.printer.event(&last, MalformedLineEvent::new().reason(reason).into())?;
     }
     Ok(inspection.seen)
 }
@@ -154,13 +154,13 @@ impl Inspection<'_> {
             Event::ToAgent(line) => self.transcript.handle_line(Direction::ToAgent, line),
             Event::Stderr(line) => {
                 let text = String::from_utf8_lossy(line.raw()).into_owned();
-                self.printer.event(at, StderrWritten::new().text(text).into())?;
+                self.printer.event(at, StderrEvent::new().text(text).into())?;
             }
             // It may have been the end of a turn. `drain` counts it as malformed.
             Event::TooLong(too_long) => self.transcript.handle_too_long(too_long),
             Event::Note(note) => {
                 self.tell_prompt(at)?;
-                self.printer.event(at, ProcessNoted::new().text(note).into())?;
+                self.printer.event(at, ProcessEvent::new().text(note).into())?;
             }
             Event::Exit(exit) => {
                 let how = match (exit.code, exit.signal) {
@@ -168,7 +168,7 @@ impl Inspection<'_> {
                     (None, Some(signal)) => format!("killed by signal {signal}"),
                     (None, None) => "ended".to_owned(),
                 };
-                self.printer.event(at, ProcessNoted::new().text(how).into())?;
+                self.printer.event(at, ProcessEvent::new().text(how).into())?;
             }
             _ => {}
         }
@@ -178,11 +178,10 @@ impl Inspection<'_> {
     fn drain(&mut self, at: &Moment, line: Option<u64>) -> anyhow::Result<()> {
         while let Some(mut event) = self.transcript.poll_event() {
             if let Happened::MalformedLine(malformed) = &mut event {
-                let to_host = malformed.direction.as_str() != Some(Direction::ToAgent.name());
+                let to_host = malformed.direction != Direction::ToAgent;
                 self.seen.malformed += u64::from(to_host || !self.is_tape);
                 if let Some(line) = line {
-                    let reason = malformed.reason.as_str().unwrap_or_default();
-                    malformed.reason = located(line, self.is_tape, reason).as_str().into();
+                    malformed.reason = located(line, self.is_tape, &malformed.reason).into();
                 }
             }
             self.printer.event(at, event)?;

@@ -30,8 +30,8 @@ async fn the_embedded_agent_comes_back_with_what_was_changed() {
             break run;
         }
     };
-    assert_eq!(run.model.as_str(), Some("another-model"));
-    assert_eq!(run.permission_mode.value(), Some(&PermissionMode::AcceptEdits));
+    assert_eq!(run.model.as_deref(), Some("another-model"));
+    assert_eq!(run.permission_mode, Some(PermissionMode::AcceptEdits));
     session.close().await.unwrap();
 }
 

@@ -44,7 +44,7 @@ async fn decided(decision: Decision) -> (Place, Value, Tape) {
     let mut call = Value::Null;
     for event in events(&mut turn).await {
         if let Event::ToolCall(made) = event {
-            call = json!(made.id.as_str().unwrap());
+            call = json!(made.id.as_str());
         }
     }
     assert_eq!(turn.outcome().await.unwrap().text(), "I heard you.");

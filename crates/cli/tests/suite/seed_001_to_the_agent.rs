@@ -251,16 +251,16 @@ async fn seed_001_our_host_allows_suggests_and_denies() {
     let mut asked = 0;
     while let Some(event) = turn.next().await.unwrap() {
         let Event::PermissionAsked(ask) = event else { continue };
-        let id = ask.request_id.value().unwrap().clone();
+        let id = ask.request_id.clone();
         asked += 1;
         match asked {
             1 => session.respond(id, Decision::allow()).await.unwrap(),
             2 => {
-                let suggestion = RawJson::from_wire(&ask.suggestions.items()[0]);
+                let suggestion = RawJson::from_wire(&ask.suggestions[0]);
                 let suggestion = suggestion.to_value().unwrap();
-                let input = ask.input.value().unwrap().to_value().unwrap();
+                let input = ask.input.to_value().unwrap();
                 let yes = json!({ "behavior": "allow", "updatedInput": input,
-                    "toolUseID": ask.tool_use_id.as_str(), "applyPermissionSuggestion": suggestion });
+                    "toolUseID": ask.tool_use_id.as_ref().map(|id| id.as_str()), "applyPermissionSuggestion": suggestion });
                 session.respond_with(id, RawJson::from(&yes)).await.unwrap();
             }
             _ => session.respond(id, Decision::deny("no more")).await.unwrap(),

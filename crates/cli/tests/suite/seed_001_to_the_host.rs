@@ -103,8 +103,8 @@ async fn seed_001_streaming_events() {
     let (mut text, mut input) = (String::new(), String::new());
     for event in events(&mut turn).await {
         match event {
-            Event::TextDelta(delta) => text.push_str(delta.text.as_str().unwrap()),
-            Event::ToolInputDelta(delta) => input.push_str(delta.partial_json.as_str().unwrap()),
+            Event::TextDelta(delta) => text.push_str(delta.text.as_str()),
+            Event::ToolInputDelta(delta) => input.push_str(delta.partial_json.as_str()),
             _ => {}
         }
     }

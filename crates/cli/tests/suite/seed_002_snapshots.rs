@@ -21,9 +21,9 @@ fn told(events: &[Event]) -> Vec<String> {
     let mut told = Vec::new();
     for event in events {
         let text = match event {
-            Event::Thinking(thinking) => format!("thinking {}", thinking.text.as_str().unwrap()),
-            Event::Text(text) => format!("text {}", text.text.as_str().unwrap()),
-            Event::ToolCall(call) => format!("call {}", call.name.as_str().unwrap()),
+            Event::Thinking(thinking) => format!("thinking {}", thinking.text.as_str()),
+            Event::Text(text) => format!("text {}", text.text.as_str()),
+            Event::ToolCall(call) => format!("call {}", call.name.as_str()),
             Event::ToolResult(_) => "result".to_owned(),
             _ => continue,
         };

@@ -184,7 +184,7 @@ async fn seed_003_rate_limit_event() {
     let session = place.host(LENIENT).start().await.unwrap();
     let mut turn = session.prompt("Go").await.unwrap();
     let events = events(&mut turn).await;
-    assert!(events.iter().any(|event| matches!(event, Event::RateLimit(_))), "{events:?}");
+    assert!(events.iter().any(|event| matches!(event, Event::RateLimitChanged(_))), "{events:?}");
     session.close().await.unwrap();
 }
 

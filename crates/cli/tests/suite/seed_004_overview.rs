@@ -189,8 +189,8 @@ async fn seed_004_double_encoded_results() {
         assert_eq!(inner, said);
         // Our host tells the plain text, and no difference between the two.
         assert_eq!(outcome.text(), said);
-        assert!(outcome.is_success() && !outcome.finished().text_differs.is_true());
-        let result = outcome.finished().result.as_str().unwrap();
+        assert!(outcome.is_success() && !outcome.finished().text_differs);
+        let result = outcome.finished().result.as_deref().unwrap();
         assert_eq!(decode_result(result).as_deref(), Some(said));
         // The next turn, and the end, work as well.
         let outcome = session.prompt("Go").await.unwrap().outcome().await.unwrap();
@@ -241,7 +241,7 @@ async fn seed_004_polymorphic_content() {
     let mut found = Vec::new();
     for event in events(&mut turn).await {
         if let Event::ToolResult(result) = event {
-            let content = result.content.value().map(|content| content.read().unwrap().text());
+            let content = result.content.as_ref().map(|content| content.read().unwrap().text());
             found.push(content.unwrap_or_else(|| "nothing".to_owned()));
         }
     }

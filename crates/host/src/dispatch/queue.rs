@@ -335,13 +335,13 @@ fn failed(error: io::Error) -> End {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
-    use duologue_protocol::transcript::TextDelta;
+    use duologue_protocol::transcript::TextDeltaEvent;
     use tokio::runtime::Handle;
 
     use super::*;
 
     fn event(number: usize) -> Event {
-        TextDelta::new()
+        TextDeltaEvent::new()
             .text(format!("{number} \u{2028} \"x\" {}", "y".repeat(number % 900)))
             .into()
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use duologue_protocol::transcript::{Event, Outcome, Transcript};
+use duologue_protocol::transcript::{Event, Transcript, TurnStatus};
 use duologue_protocol::{Decoded, Line, SessionId, ToHost, TooLong, Uuid};
 
 use crate::error::Error;
@@ -210,7 +210,7 @@ impl Router {
             match (&subscription.filter, &end.last) {
                 (Filter::Turn(_), _) if subscription.run <= number => {
                     if end.interrupted {
-                        let outcome = TurnOutcome::without_result(Outcome::Interrupted, None);
+                        let outcome = TurnOutcome::without_result(TurnStatus::Interrupted, None);
                         subscription.end(Ok(Some(outcome)));
                     } else if !end.resend {
                         subscription.end(Err(end.error.clone()));
@@ -315,28 +315,26 @@ impl Router {
     fn learn(&mut self, event: &Event) {
         match event {
             Event::PromptAccepted(accepted) => {
-                self.assign(accepted.uuid.value().into_iter(), event.turn());
+                self.assign(accepted.uuid.iter(), event.turn());
             }
             Event::PromptMerged(merged) => {
-                self.assign(merged.uuid.value().into_iter(), event.turn());
+                self.assign(merged.uuid.iter(), event.turn());
             }
             Event::TurnStarted(started) => {
-                self.assign(started.prompts.items().iter(), event.turn());
+                self.assign(started.prompts.iter(), event.turn());
             }
             Event::TurnFinished(finished) => {
-                self.assign(finished.prompts.items().iter(), event.turn());
-                if let Some(cost) = finished.cost_usd.value() {
-                    self.spent_usd += cost.as_f64();
-                }
-                if let Some(session) = finished.session_id.value() {
+                self.assign(finished.prompts.iter(), event.turn());
+                self.spent_usd += finished.cost_usd.unwrap_or_default();
+                if let Some(session) = &finished.session_id {
                     self.session_id = Some(session.detach());
                 }
             }
             Event::RunStarted(started) => {
-                self.session_id = started.session_id.value().map(SessionId::detach);
+                self.session_id = started.session_id.as_ref().map(SessionId::detach);
             }
             Event::SessionChanged(changed) => {
-                self.session_id = changed.to.value().map(SessionId::detach);
+                self.session_id = Some(changed.to.detach());
             }
             _ => {}
         }
@@ -369,11 +367,11 @@ impl Router {
                 self.unattributed.forget(turn);
             }
             Event::PromptCancelled(cancelled) => {
-                let Some(uuid) = cancelled.uuid.value() else { return };
+                let uuid = &cancelled.uuid;
                 let subscriptions = self.subscriptions.iter_mut();
                 for subscription in subscriptions.filter(|known| known.is_turn_of(uuid)) {
-                    let state = cancelled.state.as_str();
-                    let outcome = TurnOutcome::without_result(Outcome::Cancelled, state);
+                    let state = Some(cancelled.state.as_str());
+                    let outcome = TurnOutcome::without_result(TurnStatus::Cancelled, state);
                     subscription.end(Ok(Some(outcome)));
                 }
             }

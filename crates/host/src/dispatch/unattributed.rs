@@ -107,10 +107,10 @@ pub(crate) fn names_prompt(event: &Event) -> bool {
 /// The prompt that an event is about.
 pub(crate) fn prompt_of(event: &Event) -> Option<&Uuid> {
     match event {
-        Event::PromptQueued(event) => event.uuid.value(),
-        Event::PromptAccepted(event) => event.uuid.value(),
-        Event::PromptMerged(event) => event.uuid.value(),
-        Event::PromptCancelled(event) => event.uuid.value(),
+        Event::PromptQueued(event) => event.uuid.as_ref(),
+        Event::PromptAccepted(event) => event.uuid.as_ref(),
+        Event::PromptMerged(event) => event.uuid.as_ref(),
+        Event::PromptCancelled(event) => Some(&event.uuid),
         _ => None,
     }
 }
@@ -120,14 +120,14 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
     use std::path::PathBuf;
 
-    use duologue_protocol::transcript::TextDelta;
+    use duologue_protocol::transcript::TextDeltaEvent;
     use tokio::runtime::Handle;
 
     use super::super::queue::Reader;
     use super::*;
 
     fn event(turn: u64, number: u64) -> Event {
-        TextDelta::new().turn(turn).text(format!("{number}")).into()
+        TextDeltaEvent::new().turn(turn).text(format!("{number}")).into()
     }
 
     async fn copied(unattributed: &Unattributed, turn: u64) -> Vec<Event> {
@@ -168,7 +168,7 @@ mod tests {
         while !failed(&unattributed) {
             for _ in 0..20 {
                 let text = "x".repeat(100_000);
-                unattributed.push(1, TextDelta::new().turn(1_u64).text(text).into(), 100);
+                unattributed.push(1, TextDeltaEvent::new().turn(1_u64).text(text).into(), 100);
             }
             tokio::task::yield_now().await;
         }

@@ -122,7 +122,7 @@ async fn requests_can_be_answered_by_hand() {
     agent.ask("r1", may_i("ls")).await;
     let id = loop {
         if let Event::PermissionAsked(asked) = events.next().await.unwrap().unwrap() {
-            break asked.request_id.value().unwrap().clone();
+            break asked.request_id.clone();
         }
     };
     session.respond(id.clone(), Decision::allow()).await.unwrap();

@@ -199,7 +199,7 @@ async fn an_agent_that_writes_before_it_reads_does_not_deadlock() {
     let events = events(&mut turn).await;
     assert_eq!(texts(&events)[0].len(), 1_000_000);
     let finished = turn.outcome().await.unwrap();
-    assert_eq!(finished.finished().result.as_str(), Some("1000000"));
+    assert_eq!(finished.finished().result.as_deref(), Some("1000000"));
     session.close().await.unwrap();
     agent.await.unwrap();
 }

@@ -108,7 +108,7 @@ async fn an_id_that_is_used_again_is_told_again_to_a_program_that_answers_by_han
                 break asked;
             }
         };
-        let command = asked.input.value().and_then(|input| input.get("command")?.as_str());
+        let command = asked.input.get("command").and_then(|command| command.as_str());
         assert_eq!(command.as_deref(), Some(number.to_string().as_str()));
         session.respond("same", Decision::allow()).await.unwrap();
         let answer = agent.read().await;
@@ -148,7 +148,7 @@ async fn a_turn_that_is_attributed_at_its_end_tells_all_of_it() {
         let mut results = Vec::new();
         while let Some(event) = turn.next().await.unwrap() {
             if let Event::ToolResult(result) = event {
-                results.push(result.tool_use_id.as_str().unwrap().to_owned());
+                results.push(result.tool_use_id.to_string());
             }
         }
         let expected: Vec<String> = (0..600).map(|number| format!("toolu_{number}")).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use duologue::protocol::{Direction, Line};
-use duologue::{Event, Outcome};
+use duologue::{Event, TurnStatus};
 use duologue_testkit::fake::{Script, Step};
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn a_line_above_the_cap_is_an_event_and_the_session_continues() {
     let mut malformed = Vec::new();
     loop {
         match all.next().await.unwrap().unwrap() {
-            Event::MalformedLine(line) => malformed.push(line.reason.as_str().unwrap().to_owned()),
+            Event::MalformedLine(line) => malformed.push(line.reason.to_string()),
             Event::TurnFinished(_) => break,
             _ => {}
         }
@@ -228,7 +228,7 @@ async fn is_error_decides_and_the_most_specific_message_is_reported() {
     for (own, words) in cases {
         let mut turn = session.prompt("go on").await.unwrap();
         let outcome = turn.outcome().await.unwrap();
-        assert_eq!(outcome.outcome(), Outcome::Error, "{own}");
+        assert_eq!(outcome.status(), TurnStatus::Error, "{own}");
         let error = outcome.error().unwrap();
         assert!(error.contains(words), "{own}: {error}");
         assert_ne!(error, "success", "{own}");
@@ -253,7 +253,7 @@ async fn the_text_is_joined_from_its_stream_events() {
         let mut turn = session.prompt("go on").await.unwrap();
         let outcome = turn.outcome().await.unwrap();
         assert_eq!(outcome.text(), "The whole answer.");
-        assert_eq!(outcome.finished().text_differs.is_true(), differs);
+        assert_eq!(outcome.finished().text_differs, differs);
     }
     play.close(session).await;
 }

@@ -204,7 +204,7 @@ async fn a_turn_has_all_its_events_though_its_prompt_is_told_last() {
     let mut texts = Vec::new();
     while let Some(event) = turn.next().await.unwrap() {
         if let Event::Text(text) = event {
-            texts.push(text.text.as_str().unwrap().parse::<usize>().unwrap());
+            texts.push(text.text.parse::<usize>().unwrap());
         }
     }
     assert_eq!(texts, (0..COUNT).collect::<Vec<_>>());

@@ -114,7 +114,7 @@ pub(super) async fn pieces(messages: &mut Messages) -> usize {
 /// The finished texts among these.
 pub(super) fn texts(events: &[Event]) -> Vec<String> {
     let text = |event: &Event| match event {
-        Event::Text(text) => text.text.as_str().map(str::to_owned),
+        Event::Text(text) => Some(text.text.to_string()),
         _ => None,
     };
     events.iter().filter_map(text).collect()

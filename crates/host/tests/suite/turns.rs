@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use duologue::handlers::Decision;
-use duologue::{Event, Outcome, Respawn, Watchdog};
+use duologue::{Event, Respawn, TurnStatus, Watchdog};
 use duologue_testkit::fake::{Answer, Kind, Script, Step};
 use duologue_testkit::leak::is_alive;
 use serde_json::json;
@@ -150,17 +150,17 @@ async fn an_interrupted_turn_is_not_an_error() {
     play.stage.reached("on").await;
     turn.interrupt().await.unwrap();
     let outcome = turn.outcome().await.unwrap();
-    assert_eq!(outcome.outcome(), Outcome::Interrupted);
+    assert_eq!(outcome.status(), TurnStatus::Interrupted);
     assert_eq!(outcome.error(), Some("the turn was interrupted"));
     // What the result says stays there for whoever wants it.
-    assert_eq!(outcome.finished().subtype.as_str(), Some("error_during_execution"));
+    assert_eq!(outcome.finished().subtype.as_deref(), Some("error_during_execution"));
     // An error that nobody asked for stays one.
     drop((turn, session));
     play.over().await;
     let play = Play::turn([Step::Init, Step::Failed("error_during_execution".into())]);
     let session = play.start().await;
     let mut turn = session.prompt("go on").await.unwrap();
-    assert_eq!(turn.outcome().await.unwrap().outcome(), Outcome::Error);
+    assert_eq!(turn.outcome().await.unwrap().status(), TurnStatus::Error);
     play.close(session).await;
 }
 
@@ -222,10 +222,10 @@ async fn a_result_belongs_to_its_prompt() {
     let mut unasked = Vec::new();
     loop {
         if let Event::TurnFinished(finished) = all.next().await.unwrap().unwrap() {
-            match finished.text.as_str().unwrap() {
+            match finished.text.as_str() {
                 "and now?" => break,
                 "mine" | "one" => {}
-                _ => unasked.push(finished.prompts.items().len()),
+                _ => unasked.push(finished.prompts.len()),
             }
         }
     }

@@ -420,7 +420,7 @@ impl Value for Direction {
     }
 
     fn encode(&self, out: &mut Writer) {
-        out.string(self.name());
+        Wire::encode(&Text::from_static(self.name()), out);
     }
 }
 
@@ -432,7 +432,7 @@ impl Value for u64 {
     }
 
     fn encode(&self, out: &mut Writer) {
-        out.number(Number::from(*self));
+        Number::from(*self).encode(out);
     }
 }
 
@@ -444,7 +444,7 @@ impl Value for i64 {
     }
 
     fn encode(&self, out: &mut Writer) {
-        out.number(Number::from(*self));
+        Number::from(*self).encode(out);
     }
 }
 
@@ -458,11 +458,12 @@ impl Value for f64 {
     /// A whole number is written without a fraction, as JavaScript does.
     fn encode(&self, out: &mut Writer) {
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-        out.number(if self.fract() == 0.0 && self.abs() < 1e15 {
+        let number = if self.fract() == 0.0 && self.abs() < 1e15 {
             Number::from(*self as i64)
         } else {
             Number::from(*self)
-        });
+        };
+        number.encode(out);
     }
 }
 
@@ -474,11 +475,6 @@ impl Value for Vec<u64> {
     }
 
     fn encode(&self, out: &mut Writer) {
-        out.begin_array();
-        for number in self {
-            out.element();
-            out.number(Number::from(*number));
-        }
-        out.end_array();
+        self.iter().map(|number| Number::from(*number)).collect::<Vec<_>>().encode(out);
     }
 }

@@ -174,7 +174,8 @@ fn dump_events() {
     for recording in recordings() {
         for both in [false, true] {
             let path = root.join(format!("{}-{}-{both}.txt", recording.version, recording.name));
-            let found: String = events(&recording, both).iter().map(|e| e.to_json() + "\n").collect();
+            let found: String =
+                events(&recording, both).iter().map(|e| e.to_json() + "\n").collect();
             fs::write(&path, &found).unwrap();
         }
     }

@@ -55,7 +55,8 @@ impl Writer {
         self.comma = false;
     }
 
-    pub(crate) fn key(&mut self, name: &str) {
+    #[doc(hidden)]
+    pub fn key(&mut self, name: &str) {
         self.separate();
         self.quoted(name);
         self.out.push(':');
@@ -106,7 +107,8 @@ impl Writer {
         self.verbatim(if value { "true" } else { "false" });
     }
 
-    pub(crate) fn null(&mut self) {
+    #[doc(hidden)]
+    pub fn null(&mut self) {
         self.verbatim("null");
     }
 

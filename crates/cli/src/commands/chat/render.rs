@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use duologue_protocol::message::Usage;
+use duologue_protocol::Text;
+use duologue_protocol::message::{ApiErrorKind, Usage};
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::transcript::*;
-use duologue_protocol::{Field, Text};
 
 use super::telling::tool_name;
 use crate::print;
@@ -110,22 +110,22 @@ impl Renderer {
         let depth =
             event.agent().map_or(0, |agent| self.agents.get(agent.as_str()).copied().unwrap_or(1));
         match event {
-            Event::TextDelta(delta) => self.delta(text(&delta.text), depth, false, &mut out),
-            Event::ThinkingDelta(delta) => self.delta(text(&delta.text), depth, true, &mut out),
-            Event::ToolInputDelta(delta) => self.streamed += text(&delta.partial_json).len(),
+            Event::TextDelta(delta) => self.delta(&delta.text, depth, false, &mut out),
+            Event::ThinkingDelta(delta) => self.delta(&delta.text, depth, true, &mut out),
+            Event::ToolInputDelta(delta) => self.streamed += &delta.partial_json.len(),
             Event::ToolCallStarted(call) if depth == 0 => {
-                self.doing = tool_name(text(&call.name));
+                self.doing = tool_name(&call.name);
             }
             Event::Text(said) => self.text(said, depth, &mut out),
-            Event::Thinking(thought) => self.thought(text(&thought.text), depth, &mut out),
+            Event::Thinking(thought) => self.thought(&thought.text, depth, &mut out),
             Event::BlockAbandoned(_) => self.end_block(&mut out),
             Event::ToolCall(call) => self.call(call, depth, &mut out),
             Event::ToolResult(result) => self.result(result, depth, &mut out),
             Event::TurnFinished(turn) => self.finished(turn, &mut out),
             Event::RunStarted(run) => {
-                self.cwd = text(&run.cwd).to_owned();
-                self.model = run.model.as_str().map(str::to_owned).or(self.model.take());
-                self.mode = run.permission_mode.value().cloned().or(self.mode.take());
+                self.cwd = text(run.cwd.as_ref()).to_owned();
+                self.model = run.model.as_deref().map(str::to_owned).or(self.model.take());
+                self.mode = run.permission_mode.clone().or(self.mode.take());
             }
             other => self.rest(other, depth, &mut out),
         }
@@ -150,8 +150,8 @@ impl Renderer {
         out.push(Piece::Text(if thinking { text.dimmed() } else { text }));
     }
 
-    fn text(&mut self, said: &TextFinished, depth: usize, out: &mut Vec<Piece>) {
-        let said_text = text(&said.text);
+    fn text(&mut self, said: &TextEvent, depth: usize, out: &mut Vec<Piece>) {
+        let said_text = said.text.as_str();
         if depth > 0 {
             for line in Foreign::from(said_text).lines() {
                 self.work(depth, &line, out);
@@ -168,7 +168,7 @@ impl Renderer {
         }
         self.begin(Last::Text, out);
         let text = block(said_text);
-        let text = if said.error.value().is_some() { text.red() } else { text };
+        let text = if said.error.is_some() { text.red() } else { text };
         out.push(Piece::Text(shown!("{}\n", text)));
     }
 
@@ -216,16 +216,14 @@ impl Renderer {
         self.work(depth, &shown!("· {}", line(text)).dimmed(), out);
     }
 
-    fn call(&mut self, call: &ToolCall, depth: usize, out: &mut Vec<Piece>) {
-        let name = text(&call.name);
+    fn call(&mut self, call: &ToolCallEvent, depth: usize, out: &mut Vec<Piece>) {
+        let name = call.name.as_str();
         if name == "ExitPlanMode" {
             self.plan = words::call(call);
         }
         if name == "AskUserQuestion" || name == "ExitPlanMode" {
-            if let Some(id) = call.id.as_str() {
-                let call = Call { name: line(name), what: Shown::default(), hidden: true };
-                self.calls.insert(id.to_owned(), call);
-            }
+            let hidden = Call { name: line(name), what: Shown::default(), hidden: true };
+            self.calls.insert(call.id.to_string(), hidden);
             return;
         }
         let what = words::call(call);
@@ -242,24 +240,22 @@ impl Renderer {
         for item in list.unwrap_or_default() {
             self.work(depth, &shown!("  {}", item), out);
         }
-        if let Some(id) = call.id.as_str() {
-            self.last_call = Some(id.to_owned());
-            self.calls.insert(id.to_owned(), Call { name, what: first, hidden: false });
-        }
+        self.last_call = Some(call.id.to_string());
+        self.calls.insert(call.id.to_string(), Call { name, what: first, hidden: false });
     }
 
-    fn result(&mut self, result: &ToolResult, depth: usize, out: &mut Vec<Piece>) {
-        let id = result.tool_use_id.as_str().unwrap_or_default();
+    fn result(&mut self, result: &ToolResultEvent, depth: usize, out: &mut Vec<Piece>) {
+        let id = result.tool_use_id.as_str();
         self.todos.result(result);
         let Some(call) = self.calls.remove(id) else { return };
-        if call.hidden && !result.is_error.is_true() {
+        if call.hidden && !result.is_error {
             return;
         }
         self.doing = Shown::default();
-        let content = words::content(&result.content);
+        let content = words::content(result.content.as_ref());
         let content = content.raw().trim();
         let first = content.lines().next().unwrap_or_default();
-        let came = if result.is_error.is_true() {
+        let came = if result.is_error {
             let first = first.replace("<tool_use_error>", "").replace("</tool_use_error>", "");
             let first = print::untitled(&first);
             let between = if first.is_empty() { "" } else { ": " };
@@ -279,17 +275,17 @@ impl Renderer {
         self.work(depth, &shown!("  {} {}{}", ours("└").dimmed(), whose, came), out);
     }
 
-    fn finished(&mut self, turn: &TurnFinished, out: &mut Vec<Piece>) {
+    fn finished(&mut self, turn: &TurnFinishedEvent, out: &mut Vec<Piece>) {
         self.end_block(out);
         self.calls.clear();
         self.doing = Shown::default();
-        let cost = turn.cost_usd.as_f64().unwrap_or_default();
+        let cost = turn.cost_usd.unwrap_or_default();
         self.spent += cost;
-        match turn.outcome.value() {
-            Some(Outcome::Success) | None => {}
-            Some(Outcome::Interrupted) => out.push(Piece::Line(ours("✗ interrupted").yellow())),
-            Some(_) => {
-                let error = turn.error.as_str().unwrap_or("the turn failed");
+        match turn.outcome {
+            TurnStatus::Success => {}
+            TurnStatus::Interrupted => out.push(Piece::Line(ours("✗ interrupted").yellow())),
+            _ => {
+                let error = turn.error.as_deref().unwrap_or("the turn failed");
                 let (error, said) = (error.trim(), self.last_text.trim());
                 if said.is_empty() || !error.contains(said) {
                     out.push(Piece::Line(shown!("✗ {}", block(error)).red()));
@@ -300,13 +296,13 @@ impl Renderer {
         let used =
             |usage: &Usage| words::tokens_in(usage) + usage.output_tokens.as_u64().unwrap_or(0);
         // An interrupted turn is told to have cost nothing.
-        if cost > 0.0 || turn.usage.value().is_some_and(|usage| used(usage) > 0) {
+        if cost > 0.0 || turn.usage.as_ref().is_some_and(|usage| used(usage) > 0) {
             bill.push(words::bill(turn));
         }
         if self.spent > cost {
             bill.push(shown!("total {}", words::dollars(self.spent)));
         }
-        bill.extend(turn.duration_ms.as_u64().map(words::span));
+        bill.extend(turn.duration_ms.map(words::span));
         out.push(Piece::Line(Shown::join(bill, " · ").dimmed()));
         out.push(Piece::Line(Shown::default()));
         self.last = Last::Nothing;
@@ -322,67 +318,65 @@ impl Renderer {
         match event {
             // What becomes of those was seen when they were answered.
             Event::QuestionAsked(ask) => {
-                self.calls.remove(ask.tool_use_id.as_str().unwrap_or_default());
+                self.calls.remove(ask.tool_use_id.as_ref().map_or("", |id| id.as_str()));
             }
             Event::PlanProposed(ask) => {
-                self.calls.remove(ask.tool_use_id.as_str().unwrap_or_default());
+                self.calls.remove(ask.tool_use_id.as_ref().map_or("", |id| id.as_str()));
             }
             Event::AgentStarted(agent) => {
-                if let Some(id) = agent.tool_use_id.as_str() {
-                    self.agents.insert(id.to_owned(), depth + 1);
-                }
-                if agent.background.is_true() {
+                self.agents.insert(agent.tool_use_id.to_string(), depth + 1);
+                if agent.background {
                     self.remark(depth + 1, "works in the background", out);
                 }
             }
-            Event::AgentProgress(agent) => self.doing = line(&agent.description),
+            Event::AgentProgress(agent) => self.doing = line(text(agent.description.as_ref())),
             Event::AgentFinished(agent) => {
-                let status = text(&agent.status);
+                let status = text(agent.status.as_ref());
                 if status != "completed" {
                     self.remark(depth + 1, format!("sub-agent {status}"), out);
                 }
             }
             Event::TaskStarted(task) => {
-                let id = task.task_id.as_str().unwrap_or_default();
+                let id = task.task_id.as_str();
                 // A call that is waited for is on the screen already.
-                if task.background.value() == Some(&false) {
-                    self.waited_for.insert(id.to_owned(), text(&task.description).to_owned());
+                if task.background == Some(false) {
+                    self.waited_for
+                        .insert(id.to_owned(), text(task.description.as_ref()).to_owned());
                 } else {
-                    let what = format!("in the background: {}", text(&task.description));
+                    let what = format!("in the background: {}", text(task.description.as_ref()));
                     self.remark(depth, what, out);
                 }
             }
-            Event::TaskUpdated(task) if task.background.is_true() => {
-                let id = task.task_id.as_str().unwrap_or_default();
+            Event::TaskUpdated(task) if task.background == Some(true) => {
+                let id = task.task_id.as_str();
                 if let Some(what) = self.waited_for.remove(id) {
                     self.remark(depth, format!("now in the background: {what}"), out);
                 }
             }
             Event::TaskFinished(task) => {
-                let id = task.task_id.as_str().unwrap_or_default();
+                let id = task.task_id.as_str();
                 if self.waited_for.remove(id).is_none() {
-                    let what =
-                        format!("background {}: {}", text(&task.status), text(&task.summary));
+                    let what = format!(
+                        "background {}: {}",
+                        text(task.status.as_ref()),
+                        text(task.summary.as_ref())
+                    );
                     self.remark(depth, what.trim_end_matches([':', ' ']), out);
                 }
             }
             Event::PermissionDenied(denied) => {
-                let why = text(if denied.reason.value().is_some() {
-                    &denied.reason
-                } else {
-                    &denied.message
-                });
+                let why = text(denied.reason.as_ref().or(denied.message.as_ref()));
                 let what = shown!("✗ {} was not allowed: {}", line(&denied.tool_name), line(why));
                 self.work(depth, &what.yellow(), out);
             }
-            Event::Status(status) => self.doing = line(&status.status),
-            Event::ModeChanged(change) if self.mode.as_ref() != change.mode.value() => {
-                self.mode = change.mode.value().cloned();
-                let mode = change.mode.as_str().unwrap_or_default();
+            Event::Status(status) => self.doing = line(text(status.status.as_ref())),
+            Event::ModeChanged(change) if self.mode.as_ref() != Some(&change.mode) => {
+                self.mode = Some(change.mode.clone());
+                let mode = change.mode.as_str();
                 self.remark(depth, format!("mode {mode}"), out);
             }
             Event::Compacted(compacted) => {
-                let what = match (compacted.error.as_str(), compacted.pre_tokens.as_u64()) {
+                let what = match (compacted.error.as_deref(), compacted.pre_tokens) {
                     (Some(error), _) => format!("the context could not be compacted: {error}"),
                     (None, Some(before)) => {
                         format!("the context was compacted from {} tokens", words::count(before))
@@ -394,40 +388,40 @@ impl Renderer {
             Event::ApiRetry(retry) => {
                 let what = format!(
                     "the API fails ({}): try {} of {} in {}",
-                    retry.error.as_str().unwrap_or("no reason given"),
-                    retry.attempt.as_u64().unwrap_or_default(),
-                    retry.max_retries.as_u64().unwrap_or_default(),
-                    words::span(retry.delay_ms.as_f64().unwrap_or_default() as u64),
+                    retry.error.as_ref().map(ApiErrorKind::as_str).unwrap_or("no reason given"),
+                    retry.attempt.unwrap_or_default(),
+                    retry.max_retries.unwrap_or_default(),
+                    words::span(retry.delay_ms.unwrap_or_default() as u64),
                 );
                 self.remark(depth, &what, out);
             }
             Event::ModelFallback(change) => {
-                self.model = change.to.as_str().map(str::to_owned).or(self.model.take());
-                self.remark(depth, format!("{} answers instead", text(&change.to)), out);
+                self.model = change.to.as_deref().map(str::to_owned).or(self.model.take());
+                self.remark(depth, format!("{} answers instead", text(change.to.as_ref())), out);
             }
-            Event::RateLimit(limit) if text(&limit.status) != "allowed" => {
-                let used = limit.utilization.as_f64().unwrap_or_default() * 100.0;
+            Event::RateLimitChanged(limit) if text(limit.status.as_ref()) != "allowed" => {
+                let used = limit.utilization.unwrap_or_default() * 100.0;
                 let what = format!(
                     "limit {} {}: {used:.0} % used",
-                    text(&limit.kind),
-                    text(&limit.status)
+                    text(limit.kind.as_ref()),
+                    text(limit.status.as_ref())
                 );
                 self.remark(depth, &what, out);
             }
             Event::Error(error) => {
                 self.work(depth, &shown!("✗ {}", line(&error.message)).red(), out);
             }
-            Event::Notice(notice) if !text(&notice.text).is_empty() => {
-                self.remark(depth, untagged(text(&notice.text)), out);
+            Event::Notice(notice) if !text(notice.text.as_ref()).is_empty() => {
+                self.remark(depth, untagged(text(notice.text.as_ref())), out);
             }
-            Event::AuthStatus(auth) if auth.error.value().is_some() => {
-                self.remark(depth, text(&auth.error), out);
+            Event::AuthStatus(auth) if auth.error.is_some() => {
+                self.remark(depth, text(auth.error.as_ref()), out);
             }
             Event::ConversationReset(_) => self.remark(depth, "the conversation starts anew", out),
             Event::MalformedLine(malformed) => {
                 self.remark(
                     depth,
-                    format!("a line of the agent is malformed: {}", text(&malformed.reason)),
+                    format!("a line of the agent is malformed: {}", &malformed.reason),
                     out,
                 );
             }
@@ -448,8 +442,8 @@ fn untagged(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-fn text(field: &Field<Text>) -> &str {
-    field.as_str().unwrap_or_default()
+fn text(text: Option<&Text>) -> &str {
+    text.map(Text::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

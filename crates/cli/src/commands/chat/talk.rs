@@ -176,7 +176,7 @@ impl Talk {
                     Some(event) => {
                         if let Event::PermissionWithdrawn(gone) = &event
                             && let Some(open) = &self.dialog
-                            && gone.request_id.value() == Some(&open.id)
+                            && gone.request_id == open.id
                         {
                             self.withdraw().await?;
                         }
@@ -423,8 +423,8 @@ impl Talk {
         self.is_muted = false;
         match over {
             // Its end was shown, unless it ended without one.
-            Ok(outcome) if outcome.finished().turn.value().is_none() => {
-                let how = line(outcome.outcome().as_str());
+            Ok(outcome) if outcome.finished().turn.is_none() => {
+                let how = line(outcome.status().as_str());
                 self.terminal.line(&shown!("✗ {}", how).yellow())?;
             }
             Ok(_) => {}

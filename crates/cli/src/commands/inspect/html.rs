@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use duologue_protocol::transcript::{Event, Notice, PromptQueued};
-use duologue_protocol::{Wire as _, visible};
+use duologue_protocol::transcript::{Event, NoticeEvent, PromptQueuedEvent};
+use duologue_protocol::{Text, Wire as _, visible};
 use duologue_tape::{Header, Reader};
 use ring::digest::{SHA256, digest};
 use serde_json::json;
@@ -64,7 +64,7 @@ impl Html {
             0 => String::new(),
             count => {
                 let text = format!("{count} more events are left out: the page would be too large");
-                format!(",\n{}", Notice::new().kind("page").text(text).to_json())
+                format!(",\n{}", NoticeEvent::new().kind("page").text(Text::from(text)).to_json())
             }
         }
     }
@@ -88,7 +88,7 @@ impl Printer for Html {
         self.about.clear();
         escape_into(&about.to_string(), &mut self.about);
         if let Some(prompt) = prompt {
-            self.push(&PromptQueued::new().text(prompt).to_json())?;
+            self.push(&PromptQueuedEvent::new().text(Text::from(prompt)).to_json())?;
         }
         Ok(())
     }

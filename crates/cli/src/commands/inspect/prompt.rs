@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use duologue_agent::command_line::text_prompt;
-use duologue_protocol::Line;
-use duologue_protocol::transcript::PromptQueued;
+use duologue_protocol::transcript::PromptQueuedEvent;
+use duologue_protocol::{Line, Text};
 use duologue_tape::Header;
 
 /// How much of a prompt on stdin is kept.
@@ -52,9 +52,9 @@ impl TextPrompt {
     }
 
     /// What was written to stdin so far.
-    pub(super) fn take(&mut self) -> Option<PromptQueued> {
+    pub(super) fn take(&mut self) -> Option<PromptQueuedEvent> {
         let text = self.stdin.as_mut().map(std::mem::take).unwrap_or_default();
-        (!text.trim().is_empty()).then(|| PromptQueued::new().text(text))
+        (!text.trim().is_empty()).then(|| PromptQueuedEvent::new().text(Text::from(text)))
     }
 }
 

@@ -64,7 +64,7 @@ impl Answer {
         let is_text = match event {
             Event::TextDelta(_) => true,
             // What the CLI says in place of the model is no answer.
-            Event::Text(text) => text.error.value().is_none(),
+            Event::Text(text) => text.error.is_none(),
             Event::BlockAbandoned(_) => self.inside_a_line,
             _ => false,
         };
@@ -74,12 +74,12 @@ impl Answer {
     pub(super) async fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         match event {
             Event::TextDelta(delta) => {
-                let text = delta.text.as_str().unwrap_or_default();
+                let text = delta.text.as_str();
                 self.streamed.push_str(text);
                 self.write(text).await
             }
             Event::Text(text) => {
-                let text = text.text.as_str().unwrap_or_default();
+                let text = text.text.as_str();
                 let streamed = std::mem::take(&mut self.streamed);
                 match text.strip_prefix(streamed.as_str()) {
                     Some(rest) => self.write(rest).await?,

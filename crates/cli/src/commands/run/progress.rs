@@ -1,7 +1,8 @@
 //! What goes to stderr: what the agent does, one line each.
 
 use duologue::Event;
-use duologue_protocol::{Field, Text};
+use duologue_protocol::Text;
+use duologue_protocol::message::ApiErrorKind;
 
 use crate::print::{self, Spinner};
 use crate::todos::Todos;
@@ -144,61 +145,66 @@ impl Progress {
         }
         match event {
             Event::ToolCall(call) => {
-                let name = call.name.as_str().unwrap_or("tool").to_owned();
+                let name = call.name.as_str();
                 let list = self.todos.call(call);
                 let what = if list.is_some() { Foreign::default() } else { words::call(call) };
-                self.row(event, &ours("·").blue(), &name, &what);
+                self.row(event, &ours("·").blue(), name, &what);
                 let indent = if event.agent().is_some() { "    " } else { "  " };
                 for item in list.unwrap_or_default() {
                     self.print(&shown!("{}{}", indent, item).cut(self.width));
                 }
-                self.busy(&line(&name));
+                self.busy(&line(name));
             }
             Event::ToolResult(result) => {
                 self.todos.result(result);
-                if result.is_error.is_true() {
+                if result.is_error {
                     let mark = shown!("  {}", ours("✗").red());
-                    self.row(event, &mark, "", words::content(&result.content));
+                    self.row(event, &mark, "", words::content(result.content.as_ref()));
                 }
                 self.busy(&ours("waiting for the model"));
             }
             // What the API says in place of the model is mostly how the turn ends: once is enough.
-            Event::Text(text) if text.error.value().is_some() && event.agent().is_none() => {
+            Event::Text(text) if text.error.is_some() && event.agent().is_none() => {
                 self.rest();
-                self.held = Some(said(&text.text).trim().to_owned());
+                self.held = Some(text.text.trim().to_owned());
             }
-            Event::Text(text) if text.error.value().is_some() => {
-                self.row(event, &ours("✗").red(), "", said(&text.text));
+            Event::Text(text) if text.error.is_some() => {
+                self.row(event, &ours("✗").red(), "", &text.text);
             }
             Event::Text(_) => self.busy(&ours("waiting for the model")),
             Event::Thinking(_) | Event::ThinkingDelta(_) => self.busy(&ours("thinking")),
             Event::ToolCallStarted(call) => self.busy(&line(&call.name)),
             Event::AgentFinished(end) => {
-                self.row(event, &ours("■").cyan(), said(&end.status), said(&end.summary));
+                self.row(
+                    event,
+                    &ours("■").cyan(),
+                    said(end.status.as_ref()),
+                    said(end.summary.as_ref()),
+                );
             }
             Event::ApiRetry(retry) => {
                 let what = format!(
                     "{} of {}: {} {}",
-                    retry.attempt.as_u64().unwrap_or_default(),
-                    retry.max_retries.as_u64().unwrap_or_default(),
-                    retry.error.as_str().unwrap_or_default(),
-                    retry.status.value().map(ToString::to_string).unwrap_or_default(),
+                    retry.attempt.unwrap_or_default(),
+                    retry.max_retries.unwrap_or_default(),
+                    retry.error.as_ref().map_or("", ApiErrorKind::as_str),
+                    retry.status.map(|status| status.to_string()).unwrap_or_default(),
                 );
                 self.row(event, &ours("↻").yellow(), "retry", &what);
                 self.busy(&ours("waiting for the API"));
             }
             Event::ModelFallback(change) => {
-                let what = format!("{} → {}", said(&change.from), said(&change.to));
+                let what = format!("{} → {}", &change.from, said(change.to.as_ref()));
                 self.row(event, &ours("↻").yellow(), "model", &what);
             }
             Event::Compacted(_) => {
                 self.row(event, &ours("·").blue(), "compacted", "");
             }
             Event::Error(error) => {
-                self.row(event, &ours("✗").red(), said(&error.kind), said(&error.message));
+                self.row(event, &ours("✗").red(), said(error.kind.as_ref()), &error.message);
             }
             Event::MalformedLine(line) => {
-                self.row(event, &ours("✗").red(), "malformed line", said(&line.reason));
+                self.row(event, &ours("✗").red(), "malformed line", &line.reason);
             }
             _ => {}
         }
@@ -211,6 +217,6 @@ impl Drop for Progress {
     }
 }
 
-fn said(field: &Field<Text>) -> &str {
-    field.as_str().unwrap_or_default()
+fn said(text: Option<&Text>) -> &str {
+    text.map(Text::as_str).unwrap_or_default()
 }

@@ -104,7 +104,7 @@ fn denied(outcome: &TurnOutcome, result: Option<&TurnResult>) -> Option<String> 
 fn bill(outcome: &TurnOutcome) -> Shown {
     let finished = outcome.finished();
     let mut parts = vec![words::bill(finished)];
-    parts.extend(finished.duration_ms.as_u64().map(words::span));
+    parts.extend(finished.duration_ms.map(words::span));
     parts.extend(outcome.session_id().map(|id| shown!("session {}", line(id.as_str()))));
     parts.retain(|part| !part.is_empty());
     Shown::join(parts, " · ")
