@@ -466,7 +466,7 @@ events! {
             /// The delay in milliseconds.
             delay_ms: Option<f64>,
             /// The HTTP status of the API.
-            status: Option<u64>,
+            status: Option<u64> => null,
             /// The kind of error.
             error: Option<ApiErrorKind>,
         }

@@ -167,18 +167,3 @@ fn the_events_of_every_recording() {
     }
     assert!(wrong.is_empty(), "other events than before, see the test's comment: {wrong:#?}");
 }
-
-#[test]
-fn dump_events() {
-    let Some(root) = std::env::var_os("DUMP_EVENTS").map(PathBuf::from) else { return };
-    for recording in recordings() {
-        for both in [false, true] {
-            let path = root.join(format!("{}-{}-{both}.txt", recording.version, recording.name));
-            let found: String =
-                events(&recording, both).iter().map(|e| e.to_json() + "\n").collect();
-            fs::write(&path, &found).unwrap();
-        }
-    }
-    let schema = duologue_protocol::schema::of_events();
-    fs::write(root.join("schema.json"), serde_json::to_string_pretty(&schema).unwrap()).unwrap();
-}
