@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue::{Session, SessionBuilder, find};
-
-use crate::print;
-use crate::visible::{line, ours, shown};
+use duologue_terminal::{line, ours, print, shown};
 
 /// An agent that can be started.
 #[derive(Debug)]

@@ -10,29 +10,25 @@ mod input;
 mod install;
 mod limit;
 mod output_file;
-mod print;
 mod runtime;
 mod session_args;
 #[cfg(unix)]
 mod signal;
-mod todos;
-mod visible;
-mod words;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use duologue_terminal::{Shown, block, line, ours, print, shown};
 
 use args::{Args, Command};
-use visible::{Shown, line, ours, shown};
 
 fn main() -> ExitCode {
-    print::panics_escaped();
+    print::escape_panics();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            print::usage(&error);
+            usage(&error);
             let records = std::env::args_os().nth(1).is_some_and(|command| command == "record");
             return ExitCode::from(match (error.use_stderr(), records) {
                 (false, _) => exit::OK,
@@ -104,7 +100,18 @@ fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
 }
 
 fn report(error: &anyhow::Error) {
-    print::error(error);
+    print::error(error.as_ref());
+}
+
+/// Prints help to stdout, and errors of the command line, which quote it, to stderr.
+fn usage(error: &clap::Error) {
+    let plain = error.render().to_string();
+    if !error.use_stderr() || block(&plain).as_str() == plain {
+        // A closed stdout is not an error.
+        let _ = error.print();
+    } else {
+        print::err(&block(plain.trim_end()));
+    }
 }
 
 /// Where to look, if an agent went away without a word.

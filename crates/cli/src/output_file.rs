@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue_tape::is_stream;
+use duologue_terminal::print;
 use tempfile::NamedTempFile;
-
-use crate::print;
 
 /// Who may read the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,10 @@ use duologue::{SessionBuilder, find};
 use duologue_protocol::control::McpServerConfig;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::{Map, RawObject, SessionId, Wire as _};
+use duologue_terminal::print;
 
 use crate::agent::Agent;
-use crate::{exit, print};
+use crate::exit;
 
 /// What `--permission-mode` may be.
 const MODES: [&str; 7] =

@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::path::Path;
 
 use duologue_embedded::Setup;
+use duologue_terminal::print;
 
 use crate::args::Agent;
 use crate::install::{self, Script};
-use crate::{exit, print, runtime};
+use crate::{exit, runtime};
 
 pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
     if let Some((folder, flags)) = install_folder(&args.flags)? {

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use duologue_tape::Reader;
 use duologue_tape::check::{Report, check};
+use duologue_terminal::print;
 use serde_json::{Value, json};
 
 use crate::args::Check;
 use crate::input::Input;
-use crate::{exit, is_read, print};
+use crate::{exit, is_read};
 
 pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
     let stdin = [PathBuf::from("-")];

@@ -7,13 +7,12 @@ use anyhow::Context as _;
 use duologue_tape::diff::shape::{self, Shapes};
 use duologue_tape::diff::{Comparison, Side};
 use duologue_tape::{Event, Reader};
+use duologue_terminal::{Foreign, block, line, ours, print, shown};
 
 use crate::args::Diff;
 use crate::exit;
 use crate::input::Input;
 use crate::is_read;
-use crate::print;
-use crate::visible::{Foreign, block, line, ours, shown};
 
 pub(crate) fn run(args: &Diff) -> anyhow::Result<u8> {
     let stdin = Path::new("-");

@@ -17,13 +17,12 @@ use duologue_protocol::transcript::{
     Event as Happened, MalformedLineEvent, ProcessEvent, StderrEvent, Transcript,
 };
 use duologue_tape::{Entry, Event, Header, Reader};
+use duologue_terminal::summary::located;
+use duologue_terminal::{line, ours, print, shown};
 
 use crate::args::Inspect;
 use crate::exit;
 use crate::input::Input;
-use crate::print;
-use crate::visible::{line, ours, shown};
-use crate::words::located;
 
 use prompt::TextPrompt;
 

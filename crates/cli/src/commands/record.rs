@@ -14,12 +14,12 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use duologue_tape::{Header, Recorder, Stopped, is_stream};
+use duologue_terminal::{Foreign, line, shown};
 use serde_json::json;
 
 use crate::args::Record;
 use crate::exit;
 use crate::output_file::exists;
-use crate::visible::{Foreign, line, shown};
 
 pub(crate) use child::start;
 

@@ -7,13 +7,12 @@ use std::path::Path;
 use anyhow::Context as _;
 use duologue_tape::redact::{Counts, Redactor};
 use duologue_tape::{Event, Reader, TapeFile, Writer, is_stream};
+use duologue_terminal::{Foreign, Shown, line, print, shown};
 
 use crate::args::Redact;
 use crate::exit;
 use crate::input::Input;
 use crate::output_file::{OutputFile, is_same_file};
-use crate::print;
-use crate::visible::{Foreign, Shown, line, shown};
 
 /// How often a tape is looked at before it is redacted. The second look finds values in streamed text that are
 /// known only from a later line.

@@ -6,12 +6,11 @@ mod host;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use duologue_terminal::{line, print, shown};
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
 use crate::install::{self, Script};
-use crate::print;
-use crate::visible::{line, shown};
 
 /// Where the tape is, if nobody says so.
 const TAPE: &str = "DUOLOGUE_TAPE";

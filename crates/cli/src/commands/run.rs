@@ -9,13 +9,13 @@ use duologue::handlers::{Decision, QuestionAnswer};
 use duologue::{Error, Event, Events, Message, Messages, Session, SessionBuilder, TurnOutcome};
 use duologue_protocol::ToHost;
 use duologue_protocol::lines::TurnResult;
+use duologue_terminal::ours;
 
 use crate::args::{Output, Run};
 use crate::exit;
 use crate::limit::{Limit, TimedOut};
 use crate::runtime::{self, Interrupts};
 use crate::session_args;
-use crate::visible::ours;
 
 use answer::Answer;
 use progress::Progress;

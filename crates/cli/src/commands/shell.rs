@@ -6,10 +6,11 @@ use std::io::Write as _;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, CommandFactory as _};
 use duologue_agent::command_line;
+use duologue_terminal::print;
 
 use crate::args::{Args, Completions, Man};
+use crate::exit;
 use crate::output_file::{Access, OutputFile};
-use crate::{exit, print};
 
 /// What a flag of `agent` is, in a few words. `duologue agent --help` says more of ours.
 fn help(flag: &str) -> &'static str {

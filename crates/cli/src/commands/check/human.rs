@@ -4,10 +4,8 @@ use std::path::Path;
 
 use duologue_protocol::Direction;
 use duologue_tape::check::{AtPath, Counted, Kind, MAX_LISTED, Report};
-
-use crate::print::{self, Out};
-use crate::visible::{Foreign, Shown, line, ours, shown};
-use crate::words as wording;
+use duologue_terminal::print::{self, Out};
+use duologue_terminal::{Foreign, Shown, line, ours, shown, summary};
 
 /// The most entries of a list that are shown; `--json` has more.
 const SHOWN: usize = 20;
@@ -100,7 +98,7 @@ fn malformed(out: &mut Out, report: &Report) -> anyhow::Result<()> {
             Direction::ToHost => "",
             Direction::ToAgent => " (a line of the host)",
         };
-        let reason = wording::located(malformed.line, report.header.is_some(), &malformed.reason);
+        let reason = summary::located(malformed.line, report.header.is_some(), &malformed.reason);
         out.line(&shown!("           {}{}", line(&reason), who))?;
     }
     more(out, usize::try_from(total).unwrap_or(usize::MAX), 0)

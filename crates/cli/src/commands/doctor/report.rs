@@ -4,10 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use duologue_terminal::{line, ours, print, shown};
 use serde_json::json;
-
-use crate::print;
-use crate::visible::{line, ours, shown};
 
 /// How something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

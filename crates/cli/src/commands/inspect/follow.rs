@@ -7,9 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-
-use crate::print;
-use crate::visible::{line, shown};
+use duologue_terminal::{line, print, shown};
 
 /// How often the end of the file is looked at.
 const PAUSE: Duration = Duration::from_millis(100);

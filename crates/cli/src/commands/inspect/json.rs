@@ -6,9 +6,9 @@ use std::path::Path;
 use duologue_protocol::Wire as _;
 use duologue_protocol::transcript::Event;
 use duologue_tape::Header;
+use duologue_terminal::print;
 
 use super::{Moment, Printer};
-use crate::print;
 
 pub(super) struct Json {
     out: io::BufWriter<print::Data>,

@@ -1,10 +1,9 @@
 //! The table at the end of a timeline.
 
 use duologue_protocol::transcript::{TurnFinishedEvent, TurnStatus};
-
-use crate::print::Out;
-use crate::visible::{Shown, line, shown};
-use crate::words::{count, dollars, span, tokens_in};
+use duologue_terminal::print::Out;
+use duologue_terminal::summary::{count, dollars, duration, input_tokens};
+use duologue_terminal::{Shown, line, shown};
 
 /// One row for each turn.
 #[derive(Default)]
@@ -35,7 +34,7 @@ impl Summary {
             status: turn.outcome.clone(),
             millis: turn.duration_ms.unwrap_or_default(),
             calls: std::mem::take(&mut self.calls),
-            read: usage.map_or(0, tokens_in),
+            read: usage.map_or(0, input_tokens),
             written: usage.and_then(|usage| usage.output_tokens.as_u64()).unwrap_or_default(),
             cost: turn.cost_usd.unwrap_or_default(),
         });
@@ -61,7 +60,7 @@ impl Summary {
                 "{:>5}  {}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
                 row.turn,
                 coloured(&row.status, 11),
-                span(row.millis),
+                duration(row.millis),
                 row.calls,
                 count(row.read),
                 count(row.written),
@@ -74,7 +73,7 @@ impl Summary {
                 "{:>5}  {:<11}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
                 "all",
                 "",
-                span(total(|row| row.millis)),
+                duration(total(|row| row.millis)),
                 total(|row| row.calls),
                 count(total(|row| row.read)),
                 count(total(|row| row.written)),

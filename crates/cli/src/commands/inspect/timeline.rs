@@ -7,13 +7,12 @@ use duologue_protocol::message::ApiErrorKind;
 use duologue_protocol::transcript::*;
 use duologue_protocol::{Text, ToolUseId, Wire as _};
 use duologue_tape::Header;
+use duologue_terminal::checklist::Checklist;
+use duologue_terminal::print::{self, Out};
+use duologue_terminal::{Foreign, Shown, block, line, ours, shown, summary};
 
 use super::summary::{Summary, coloured};
 use super::{Moment, Printer};
-use crate::print::{self, Out};
-use crate::todos::Todos;
-use crate::visible::{Foreign, Shown, block, line, ours, shown};
-use crate::words;
 
 /// How wide lines are where nobody looks.
 const WIDTH_OF_A_PIPE: usize = 120;
@@ -37,7 +36,7 @@ pub(super) struct Timeline {
     /// The tool that each open request asks about.
     asked: HashMap<String, String>,
     summary: Summary,
-    todos: Todos,
+    checklist: Checklist,
     /// A text is being streamed, and its line is open.
     streaming: bool,
 }
@@ -63,7 +62,7 @@ impl Timeline {
             agents: HashMap::new(),
             asked: HashMap::new(),
             summary: Summary::default(),
-            todos: Todos::default(),
+            checklist: Checklist::default(),
             streaming: false,
         }
     }
@@ -81,7 +80,7 @@ impl Timeline {
     /// The same, for a text that has colours of ours.
     fn print(&mut self, at: &At, name: &Shown, text: &Shown) -> anyhow::Result<()> {
         self.end_stream()?;
-        let time = at.millis.map(words::span).unwrap_or_default();
+        let time = at.millis.map(summary::duration).unwrap_or_default();
         let gap = Shown::repeat(" ", NAME.saturating_sub(name.width()).max(1));
         let head = shown!("{:>8}  {}{}{}", time, at.bars.dimmed(), name, gap);
         let indent = shown!("{:8}  {}{:10}", "", at.bars.dimmed(), "");
@@ -147,9 +146,9 @@ impl Timeline {
 
     fn finished(&mut self, at: &At, event: &TurnFinishedEvent) -> anyhow::Result<()> {
         self.summary.finished(event);
-        let mut text = shown!("{} {}", coloured(&event.outcome, 0), words::bill(event).dimmed());
+        let mut text = shown!("{} {}", coloured(&event.outcome, 0), summary::cost(event).dimmed());
         if let Some(millis) = event.duration_ms {
-            text.push(&shown!(" · {}", words::span(millis)).dimmed());
+            text.push(&shown!(" · {}", summary::duration(millis)).dimmed());
         }
         if event.outcome == TurnStatus::Error
             && let Some(error) = event.error.as_deref()
@@ -174,19 +173,19 @@ impl Timeline {
             Event::ToolCall(call) => {
                 self.summary.called();
                 let name = line(&call.name).blue().bold();
-                match self.todos.call(call) {
+                match self.checklist.call(call) {
                     Some(items) => self.print(at, &name, &Shown::join(items, "\n")),
-                    None => self.row(at, &name, words::call(call)),
+                    None => self.row(at, &name, summary::tool_call(call)),
                 }
             }
             Event::ToolResult(result) => {
-                self.todos.result(result);
+                self.checklist.result(result);
                 let name = if result.is_error {
                     ours("└ error").red()
                 } else {
                     ours("└ result").dimmed()
                 };
-                self.row(at, &name, words::content(result.content.as_ref()))
+                self.row(at, &name, summary::tool_result(result.content.as_ref()))
             }
             Event::Block(block) => self.row(at, &ours("block"), &block.kind),
             Event::BlockAbandoned(block) => {
@@ -232,7 +231,7 @@ impl Timeline {
 
     fn delta(&mut self, at: &At, name: &'static str, text: &str) -> anyhow::Result<()> {
         if !self.streaming {
-            let time = at.millis.map(words::span).unwrap_or_default();
+            let time = at.millis.map(summary::duration).unwrap_or_default();
             let (bars, name) = (at.bars.dimmed(), shown!("{:<10}", name).dimmed());
             self.out.text(&shown!("{:>8}  {}{}", time, bars, name))?;
             self.streaming = true;
@@ -349,7 +348,7 @@ impl Timeline {
             },
             Event::ModeChanged(change) => self.row(at, &ours("mode"), change.mode.as_str()),
             Event::Compacted(compaction) => {
-                let number = |n: Option<u64>| n.map_or_else(|| ours("?"), words::count);
+                let number = |n: Option<u64>| n.map_or_else(|| ours("?"), summary::count);
                 let what = match compaction.error.as_deref() {
                     Some(error) => format!("failed: {error}"),
                     None => format!(

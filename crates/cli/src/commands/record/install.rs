@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue::find::Search;
+use duologue_terminal::{line, print, shown};
 
 use crate::args::Record;
 use crate::install::{self, Script};
-use crate::print;
-use crate::visible::{line, shown};
 
 /// A `claude` in this folder that records.
 pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {

@@ -5,9 +5,8 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
+use duologue_terminal::{Shown, shown};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-
-use crate::visible::{Shown, shown};
 
 /// Our standard streams. When one of these is dropped after [`alone`](Self::alone), it is closed.
 pub(super) struct Streams {

@@ -11,14 +11,13 @@ use anyhow::Context as _;
 use duologue_protocol::{Frame, Line, LineDecoder};
 use duologue_tape::replay::{Match, Mismatch, Player, Step, Wait};
 use duologue_tape::{Exit, Stream};
+use duologue_terminal::{Foreign, block, line, ours, print, shown};
 use signal_hook::iterator::Signals;
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
 use crate::is_broken_pipe;
-use crate::print;
 use crate::signal;
-use crate::visible::{Foreign, block, line, ours, shown};
 
 /// How many of the host's lines may wait. The host waits beyond that.
 const LINES: usize = 1024;
@@ -158,7 +157,7 @@ fn say(stdout: &mut impl io::Write, stream: Stream, line: &Line) -> io::Result<(
     let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
     match stream {
         Stream::Stderr => {
-            let mut stderr = print::their_stderr();
+            let mut stderr = print::foreign_stderr();
             stderr.write_all(line.raw())?;
             stderr.write_all(end)
         }

@@ -14,13 +14,12 @@ use duologue_protocol::{Frame, Line, LineDecoder};
 use duologue_tape::diff::{Comparison, Side};
 use duologue_tape::replay::{HostPlayer, HostStep};
 use duologue_tape::{Event, Exit, ReadError, Reader};
+use duologue_terminal::{block, print};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::Replay;
 use crate::exit;
 use crate::is_read;
-use crate::print;
-use crate::visible::block;
 
 /// How many of the agent's lines may wait. It waits beyond that.
 const LINES: usize = 1024;
@@ -51,7 +50,7 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
         .with_context(|| format!("could not start {}", program.to_string_lossy()))?;
     if let Some(mut stderr) = child.stderr.take() {
         thread::Builder::new()
-            .spawn(move || std::io::copy(&mut stderr, &mut print::their_stderr()))?;
+            .spawn(move || std::io::copy(&mut stderr, &mut print::foreign_stderr()))?;
     }
     let mut talk = Talk::new(child, player, expected)?;
     let complaint =

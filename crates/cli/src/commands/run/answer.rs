@@ -2,12 +2,11 @@
 
 use duologue::{Event, Message, TurnOutcome};
 use duologue_protocol::{Line, visible};
+use duologue_terminal::{block, print};
 use tokio::io::{AsyncWriteExt as _, Stdout};
 
 use crate::args::{Output, Run};
-use crate::print;
 use crate::runtime::Interrupts;
-use crate::visible::block;
 
 /// How many bytes go to a terminal before Ctrl-C is looked at.
 const AT_ONCE: usize = 4096;

@@ -3,11 +3,9 @@
 use duologue::Event;
 use duologue_protocol::Text;
 use duologue_protocol::message::ApiErrorKind;
-
-use crate::print::{self, Spinner};
-use crate::todos::Todos;
-use crate::visible::{Foreign, Shown, block, line, ours, shown};
-use crate::words;
+use duologue_terminal::checklist::Checklist;
+use duologue_terminal::print::{self, Spinner};
+use duologue_terminal::{Foreign, Shown, block, line, ours, shown, summary};
 
 /// How wide lines are where nobody looks.
 const WIDTH_OF_A_PIPE: usize = 120;
@@ -18,7 +16,7 @@ pub(super) struct Progress {
     width: usize,
     spinner: Option<Spinner>,
     is_stopping: bool,
-    todos: Todos,
+    checklist: Checklist,
     /// An error of the API that may be why the turn fails.
     held: Option<String>,
 }
@@ -31,7 +29,7 @@ impl Progress {
             width,
             spinner: None,
             is_stopping: false,
-            todos: Todos::default(),
+            checklist: Checklist::default(),
             held: None,
         }
     }
@@ -146,8 +144,8 @@ impl Progress {
         match event {
             Event::ToolCall(call) => {
                 let name = call.name.as_str();
-                let list = self.todos.call(call);
-                let what = if list.is_some() { Foreign::default() } else { words::call(call) };
+                let list = self.checklist.call(call);
+                let what = if list.is_some() { Foreign::default() } else { summary::tool_call(call) };
                 self.row(event, &ours("·").blue(), name, &what);
                 let indent = if event.agent().is_some() { "    " } else { "  " };
                 for item in list.unwrap_or_default() {
@@ -156,10 +154,10 @@ impl Progress {
                 self.busy(&line(name));
             }
             Event::ToolResult(result) => {
-                self.todos.result(result);
+                self.checklist.result(result);
                 if result.is_error {
                     let mark = shown!("  {}", ours("✗").red());
-                    self.row(event, &mark, "", words::content(result.content.as_ref()));
+                    self.row(event, &mark, "", summary::tool_result(result.content.as_ref()));
                 }
                 self.busy(&ours("waiting for the model"));
             }

@@ -2,13 +2,12 @@
 
 use duologue::TurnOutcome;
 use duologue_protocol::lines::{ResultSubtype, TerminalReason, TurnResult};
+use duologue_terminal::{Shown, line, shown, summary};
 
 use super::Stopped;
 use super::progress::Progress;
 use crate::args::Run;
 use crate::exit;
-use crate::visible::{Shown, line, shown};
-use crate::words;
 
 pub(super) fn judge(
     args: &Run,
@@ -103,8 +102,8 @@ fn denied(outcome: &TurnOutcome, result: Option<&TurnResult>) -> Option<String> 
 
 fn bill(outcome: &TurnOutcome) -> Shown {
     let finished = outcome.finished();
-    let mut parts = vec![words::bill(finished)];
-    parts.extend(finished.duration_ms.map(words::span));
+    let mut parts = vec![summary::cost(finished)];
+    parts.extend(finished.duration_ms.map(summary::duration));
     parts.extend(outcome.session_id().map(|id| shown!("session {}", line(id.as_str()))));
     parts.retain(|part| !part.is_empty());
     Shown::join(parts, " · ")

@@ -3,27 +3,26 @@
 use std::borrow::Cow;
 
 use duologue_protocol::control::InitializeReply;
-use owo_colors::OwoColorize as _;
+use duologue_terminal::line;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 
-use super::local::{COMMANDS, MODES};
-use crate::visible::line;
+use crate::commands::{COMMANDS, MODES};
 
 /// How much of a command's description is shown.
 const ABOUT: usize = 60;
 
-pub(super) struct Typing {
+pub(super) struct LineHelper {
     /// Commands with their slash, and what they do.
     commands: Vec<(String, String)>,
     models: Vec<String>,
     pub(super) colours: bool,
 }
 
-impl Typing {
+impl LineHelper {
     pub(super) fn new(handshake: Option<&InitializeReply>, colours: bool) -> Self {
         let mut commands: Vec<(String, String)> = COMMANDS
             .iter()
@@ -80,9 +79,9 @@ impl Typing {
     }
 }
 
-impl Helper for Typing {}
+impl Helper for LineHelper {}
 
-impl Completer for Typing {
+impl Completer for LineHelper {
     type Candidate = Pair;
 
     fn complete(
@@ -95,7 +94,7 @@ impl Completer for Typing {
     }
 }
 
-impl Hinter for Typing {
+impl Hinter for LineHelper {
     type Hint = About;
 
     fn hint(&self, line: &str, pos: usize, _: &Context<'_>) -> Option<About> {
@@ -117,21 +116,21 @@ impl rustyline::hint::Hint for About {
     }
 }
 
-impl Highlighter for Typing {
+impl Highlighter for LineHelper {
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
         if self.colours {
-            Cow::Owned(prompt.cyan().bold().to_string())
+            Cow::Owned(line(prompt).cyan().bold().to_string())
         } else {
             Cow::Borrowed(prompt)
         }
     }
 
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
-        if self.colours { Cow::Owned(hint.dimmed().to_string()) } else { Cow::Borrowed(hint) }
+        if self.colours { Cow::Owned(line(hint).dimmed().to_string()) } else { Cow::Borrowed(hint) }
     }
 }
 
-impl Validator for Typing {
+impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(if goes_on(context.input()) {
             ValidationResult::Incomplete
@@ -154,11 +153,11 @@ mod tests {
 
     use super::*;
 
-    fn typing() -> Typing {
+    fn typing() -> LineHelper {
         let json = r#"{"commands":[{"name":"compact","description":"Make it short","aliases":["comp"]},
             {"name":"model","description":"theirs"}],
             "models":[{"value":"opus"},{"value":"sonnet"}]}"#;
-        Typing::new(Some(&InitializeReply::from_json(json).unwrap()), false)
+        LineHelper::new(Some(&InitializeReply::from_json(json).unwrap()), false)
     }
 
     fn completed(line: &str) -> (usize, Vec<String>) {

@@ -1,30 +1,30 @@
-//! What the agent asks, on its way to the person and back.
+//! What the agent requests, on its way to the person and back.
 
 use duologue::SessionBuilder;
 use duologue::handlers::{
     Decision, PermissionRequest, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
 };
 use duologue_protocol::RequestId;
+use duologue_terminal::Foreign;
 use tokio::sync::{mpsc, oneshot};
 
-use super::dialog::{Reply, Topic};
-use crate::visible::Foreign;
+use crate::dialog::{Reply, Topic};
 
-/// How many requests may wait. The agent seldom asks two things at once.
+/// How many requests may wait. The agent seldom requests two things at once.
 const MOST_WAITING: usize = 64;
 
 /// What the model reads if the person gives no reason.
 const NO_REASON: &str = "The user did not allow this.";
 
-/// Something that the agent asks.
+/// Something that the agent requests.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct Request {
     pub(super) id: RequestId,
     pub(super) topic: Topic,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 
-impl Ask {
+impl Request {
     /// Answers. If it was withdrawn meanwhile, nobody hears it.
     pub(super) fn answer(self, reply: Reply) {
         let _ = self.reply.send(reply);
@@ -36,15 +36,15 @@ impl Ask {
 }
 
 /// Has everything that is asked sent to the one who talks with the person.
-pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver<Ask>) {
-    let (asks, received) = mpsc::channel(MOST_WAITING);
-    let (questions, plans) = (asks.clone(), asks.clone());
+pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver<Request>) {
+    let (requests, received) = mpsc::channel(MOST_WAITING);
+    let (questions, plans) = (requests.clone(), requests.clone());
     let builder = builder
         .on_permission(move |request: PermissionRequest| {
-            let asks = asks.clone();
+            let requests = requests.clone();
             async move {
                 let topic = Topic::Permission(Box::new(request.raw().clone()));
-                match ask(asks, request.id().clone(), topic).await {
+                match ask(requests, request.id().clone(), topic).await {
                     Some(Reply::AllowOnce) => Decision::allow(),
                     Some(Reply::AllowAlways) => Decision::allow_always(),
                     Some(Reply::Deny(why)) if !why.is_empty() => Decision::deny(why),
@@ -53,20 +53,20 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
             }
         })
         .on_question(move |request: QuestionRequest| {
-            let asks = questions.clone();
+            let requests = questions.clone();
             async move {
                 let topic = Topic::Questions(request.questions().to_vec());
-                match ask(asks, request.id().clone(), topic).await {
+                match ask(requests, request.id().clone(), topic).await {
                     Some(Reply::Answers(answers)) => answers.into(),
                     _ => QuestionAnswer::skip(),
                 }
             }
         })
         .on_plan(move |request: PlanRequest| {
-            let asks = plans.clone();
+            let requests = plans.clone();
             async move {
                 let topic = Topic::Plan(Foreign::from(request.plan()).into_owned());
-                match ask(asks, request.id().clone(), topic).await {
+                match ask(requests, request.id().clone(), topic).await {
                     Some(Reply::Accept(mode)) => PlanDecision::approve_in(mode),
                     Some(Reply::Revise(text)) => PlanDecision::revise(text),
                     _ => PlanDecision::reject(),
@@ -76,8 +76,8 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
     (builder, received)
 }
 
-async fn ask(asks: mpsc::Sender<Ask>, id: RequestId, topic: Topic) -> Option<Reply> {
+async fn ask(requests: mpsc::Sender<Request>, id: RequestId, topic: Topic) -> Option<Reply> {
     let (reply, answered) = oneshot::channel();
-    asks.send(Ask { id, topic, reply }).await.ok()?;
+    requests.send(Request { id, topic, reply }).await.ok()?;
     answered.await.ok()
 }

@@ -1,9 +1,9 @@
-//! [`Head`]: what a menu is about. It may be longer than the terminal: then its beginning is shown, how
+//! [`Subject`]: what a menu is about. It may be longer than the terminal: then its beginning is shown, how
 //! much is folded, and page by page the rest.
 
-use super::menu::Menu;
-use crate::visible::{Shown, line, ours, shown};
-use crate::words;
+use duologue_terminal::{Shown, line, ours, shown, summary};
+
+use crate::menu::Menu;
 
 /// How many blank rows in a row are shown as they are. More could push something out of sight.
 const FEW_BLANK: usize = 2;
@@ -16,7 +16,7 @@ const FEWEST_ROWS: usize = 4;
 
 /// What a menu is about.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Head {
+pub(super) struct Subject {
     /// One line.
     title: Shown,
     /// What exactly it is about, line by line.
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-impl Head {
+impl Subject {
     pub(super) fn new(title: Shown) -> Self {
         Self { title: shown!("{} {}", ours("?").yellow().bold(), title.bold()), ..Self::default() }
     }
@@ -134,7 +134,7 @@ impl Head {
     /// How much is folded, and how to see it.
     fn folded(&self, hidden: usize, columns: usize) -> Shown {
         let characters: usize = self.body.iter().map(|row| row.text.as_str().chars().count()).sum();
-        let characters = words::count(u64::try_from(characters).unwrap_or(u64::MAX));
+        let characters = summary::count(u64::try_from(characters).unwrap_or(u64::MAX));
         let what = match (hidden, columns) {
             (0, _) => ours("… Ctrl-O shows all"),
             (_, 0..60) => shown!("… {} more · Ctrl-O", hidden),
@@ -221,8 +221,8 @@ const fn lines_of(count: usize) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::menu::Choice;
     use super::*;
+    use crate::menu::Choice;
 
     fn menu() -> Menu {
         Menu::new(vec![
@@ -232,13 +232,13 @@ mod tests {
         ])
     }
 
-    fn head(command: &str) -> Head {
-        Head::new(ours("May the agent use Bash?"))
+    fn head(command: &str) -> Subject {
+        Subject::new(ours("May the agent use Bash?"))
             .text(Kind::Plain, command)
             .note(line("  what it is for"))
     }
 
-    fn drawn(head: &mut Head, rows: usize, columns: usize) -> Vec<String> {
+    fn drawn(head: &mut Subject, rows: usize, columns: usize) -> Vec<String> {
         let lines = head.lines(&menu(), rows, columns);
         assert!(lines.len() <= rows.saturating_sub(1).max(FEWEST_ROWS), "{lines:?}");
         lines.iter().map(|line| line.plain().to_string()).collect()
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn a_rule_that_is_cut_off_can_be_seen_whole() {
         let rule = format!("Bash({}; rm x)", "a".repeat(100));
-        let mut head = Head::new(ours("?")).note(line(&rule));
+        let mut head = Subject::new(ours("?")).note(line(&rule));
         assert!(drawn(&mut head, 24, 80).contains(&"… Ctrl-O shows all".to_owned()));
         head.turn_page();
         assert!(drawn(&mut head, 24, 80).concat().contains("; rm x)"));

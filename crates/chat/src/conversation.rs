@@ -1,10 +1,7 @@
-//! [`Talk`]: the conversation in a terminal. The agent, the person and the clock are listened to at
+//! [`Conversation`]: the conversation in a terminal. The agent, the person and the clock are listened to at
 //! once; nothing here blocks.
 
-mod leave;
-mod screen;
-mod typed;
-mod waits;
+mod display;
 
 use std::collections::VecDeque;
 use std::io::Stdout;
@@ -14,21 +11,27 @@ use std::time::{Duration, Instant};
 use duologue::{Error, Event, Events, Session, Turn, TurnOutcome};
 use duologue_protocol::RequestId;
 use duologue_protocol::control::InitializeReply;
+use duologue_protocol::permission::PermissionMode;
+use duologue_terminal::{Foreign, Shown, block, line, ours, shown, summary};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::asks::Ask;
-use super::dialog::{Dialog, Progress, Reply, Topic};
-use super::input::{Input, Person, Want};
-use super::menu::{Key, edit};
-use super::render::Renderer;
-use super::terminal::{Bottom, Terminal};
-use leave::dismissed;
-pub(super) use screen::size;
-use waits::{failed, outcome, withdrawn};
+use crate::commands::{self, Typed};
+use crate::dialog::{Dialog, Progress, Reply, Topic};
+use crate::input::{Input, UserInput, Want};
+use crate::menu::{Key, edit};
+use crate::render::Renderer;
+use crate::requests::Request;
+use crate::screen::{Bottom, Screen};
 
-use crate::errors;
-use crate::visible::{Foreign, Shown, block, line, ours, shown};
+pub(super) use display::size;
+
+/// How long the agent may take to answer `/model` and `/mode`.
+const SWITCH_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How long the agent may take to exit before it is killed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const FRAME: Duration = Duration::from_millis(100);
 
@@ -63,14 +66,15 @@ struct Open {
     reply: oneshot::Sender<Reply>,
 }
 
-pub(super) struct Talk {
+pub(super) struct Conversation {
     pub(super) session: Arc<Session>,
     pub(super) events: Events,
-    pub(super) asks: mpsc::Receiver<Ask>,
-    pub(super) person: Person,
-    pub(super) terminal: Terminal<Stdout>,
+    pub(super) requests: mpsc::Receiver<Request>,
+    pub(super) user: UserInput,
+    pub(super) screen: Screen<Stdout>,
     pub(super) renderer: Renderer,
     pub(super) handshake: Option<InitializeReply>,
+    describe_error: fn(&Error) -> String,
     mode: Mode,
     turn: Option<Turn>,
     /// How the turn ended, while what it said is still being printed.
@@ -83,7 +87,7 @@ pub(super) struct Talk {
     doubtful: Option<String>,
     began: Instant,
     dialog: Option<Open>,
-    waiting: VecDeque<Ask>,
+    waiting: VecDeque<Request>,
     /// What was typed during a turn, and what of it was sent off.
     typed: String,
     ahead: VecDeque<String>,
@@ -97,23 +101,25 @@ pub(super) struct Talk {
     frame: usize,
 }
 
-impl Talk {
+impl Conversation {
     pub(super) fn new(
         session: Session,
-        asks: mpsc::Receiver<Ask>,
-        person: Person,
-        terminal: Terminal<Stdout>,
+        requests: mpsc::Receiver<Request>,
+        user: UserInput,
+        screen: Screen<Stdout>,
         renderer: Renderer,
+        describe_error: fn(&Error) -> String,
     ) -> Self {
         let now = Instant::now();
         Self {
             events: session.events(),
             handshake: session.handshake(),
             session: Arc::new(session),
-            asks,
-            person,
-            terminal,
+            requests,
+            user,
+            screen,
             renderer,
+            describe_error,
             mode: Mode::Nothing,
             turn: None,
             ended: None,
@@ -134,7 +140,7 @@ impl Talk {
     }
 
     /// Talks until one of the two has enough.
-    pub(super) async fn hold(mut self, first: Option<String>) -> anyhow::Result<()> {
+    pub(super) async fn run(mut self, first: Option<String>) -> anyhow::Result<()> {
         self.ahead.extend(first);
         let result = self.talk().await;
         self.leave(result).await
@@ -148,7 +154,7 @@ impl Talk {
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
             // Keys come first, whatever else waits.
-            if let Ok(input) = self.person.inputs.try_recv() {
+            if let Ok(input) = self.user.inputs.try_recv() {
                 if self.input(input).await? == Next::Leave {
                     return Ok(());
                 }
@@ -190,8 +196,8 @@ impl Talk {
                         self.proceed().await?;
                     }
                 }
-                Some(ask) = self.asks.recv(), if is_printed => self.asked(ask).await?,
-                input = self.person.inputs.recv() => {
+                Some(ask) = self.requests.recv(), if is_printed => self.asked(ask).await?,
+                input = self.user.inputs.recv() => {
                     let input = input.unwrap_or(Input::End);
                     if self.input(input).await? == Next::Leave {
                         return Ok(());
@@ -200,7 +206,7 @@ impl Talk {
                 () = withdrawn(&mut self.dialog) => self.withdraw().await?,
                 over = outcome(&mut self.turn), if self.ended.is_none() => self.ended = Some(over),
                 Some(error) = failed(&mut self.interrupting) => {
-                    self.terminal.line(&shown!("✗ {}", block(Foreign::of(&error))).red())?;
+                    self.screen.line(&shown!("✗ {}", block(Foreign::of(&error))).red())?;
                 }
                 _ = clock.tick() => self.tick()?,
                 () = &mut dismissed => return Ok(()),
@@ -229,30 +235,30 @@ impl Talk {
                 return Ok(());
             }
             let Some(line) = self.ahead.pop_front() else { break };
-            self.terminal.line(&shown!("{} {}", ours("›").cyan().bold(), block(&line)))?;
+            self.screen.line(&shown!("{} {}", ours("›").cyan().bold(), block(&line)))?;
             if self.typed_line(&line).await? == Next::Leave {
                 self.ahead.clear();
                 return Err(Left.into());
             }
         }
-        self.terminal.set_bottom(Bottom::Status, Vec::new())?;
-        self.terminal.set_bottom(Bottom::Prompt, Vec::new())?;
+        self.screen.set_bottom(Bottom::Status, Vec::new())?;
+        self.screen.set_bottom(Bottom::Prompt, Vec::new())?;
         self.mode = Mode::Line;
-        self.person.want(Want::Line(std::mem::take(&mut self.typed)));
+        self.user.want(Want::Line(std::mem::take(&mut self.typed)));
         Ok(())
     }
 
     fn keys(&mut self) {
         if self.mode != Mode::Keys {
             self.mode = Mode::Keys;
-            self.person.want(Want::Keys);
+            self.user.want(Want::Keys);
         }
     }
 
-    async fn asked(&mut self, ask: Ask) -> anyhow::Result<()> {
+    async fn asked(&mut self, ask: Request) -> anyhow::Result<()> {
         if self.mode == Mode::Line {
-            let note = ours("? The agent asks something: press Enter to see it");
-            self.terminal.line(&note.yellow().bold())?;
+            let note = ours("? The agent requests something: press Enter to see it");
+            self.screen.line(&note.yellow().bold())?;
         }
         // What it said before may be on its way still.
         for _ in 0..MOST_BEFORE {
@@ -270,8 +276,8 @@ impl Talk {
     }
 
     /// Shows what is asked, and a menu.
-    fn open(&mut self, ask: Ask) -> anyhow::Result<()> {
-        let Ask { id, topic, reply } = ask;
+    fn open(&mut self, ask: Request) -> anyhow::Result<()> {
+        let Request { id, topic, reply } = ask;
         let topic = match topic {
             // The plan may stand only in the call that came before.
             Topic::Plan(plan) if plan.is_empty() => Topic::Plan(self.renderer.plan.clone()),
@@ -280,7 +286,7 @@ impl Talk {
         let mut dialog = Dialog::new(topic);
         self.renderer.interjected();
         let (rows, columns) = size();
-        self.terminal.set_bottom(Bottom::Menu, dialog.lines(rows, columns))?;
+        self.screen.set_bottom(Bottom::Menu, dialog.lines(rows, columns))?;
         self.dialog = Some(Open { id, dialog, reply });
         self.was_typing = self.is_typing();
         self.keys();
@@ -289,11 +295,11 @@ impl Talk {
 
     async fn withdraw(&mut self) -> anyhow::Result<()> {
         let left = self.dialog.take().map(|open| open.dialog.left(size().1));
-        self.terminal.set_bottom(Bottom::Status, Vec::new())?;
+        self.screen.set_bottom(Bottom::Status, Vec::new())?;
         for line in left.into_iter().flatten() {
-            self.terminal.line(&line)?;
+            self.screen.line(&line)?;
         }
-        self.terminal.line(&ours("  ✗ no longer asked").dimmed())?;
+        self.screen.line(&ours("  ✗ no longer asked").dimmed())?;
         self.proceed().await
     }
 
@@ -307,7 +313,7 @@ impl Talk {
                 if self.interrupts > 1 {
                     return Ok(Next::Leave);
                 }
-                self.terminal.line(&ours("Ctrl-C again leaves, so does Ctrl-D").dimmed())?;
+                self.screen.line(&ours("Ctrl-C again leaves, so does Ctrl-D").dimmed())?;
             }
             Input::Line(line) => {
                 self.at_line_end()?;
@@ -317,7 +323,7 @@ impl Talk {
                         return Ok(Next::Leave);
                     }
                 } else if !line.trim().is_empty() {
-                    // First what the agent asks, then this.
+                    // First what the agent requests, then this.
                     self.ahead.push_front(line);
                 }
             }
@@ -329,7 +335,7 @@ impl Talk {
     /// The line editor has given the terminal back.
     fn at_line_end(&mut self) -> anyhow::Result<()> {
         self.mode = Mode::Nothing;
-        self.terminal.set_bottom(Bottom::Status, Vec::new())?;
+        self.screen.set_bottom(Bottom::Status, Vec::new())?;
         Ok(())
     }
 
@@ -357,9 +363,9 @@ impl Talk {
         let left = open.dialog.left(columns);
         match open.dialog.key(key) {
             Progress::Done(answer, notes) => {
-                self.terminal.set_bottom(Bottom::Status, Vec::new())?;
+                self.screen.set_bottom(Bottom::Status, Vec::new())?;
                 for note in left.into_iter().chain(notes) {
-                    self.terminal.line(&note)?;
+                    self.screen.line(&note)?;
                 }
                 // If it was withdrawn meanwhile, nobody hears it.
                 let _ = open.reply.send(answer);
@@ -367,12 +373,12 @@ impl Talk {
             }
             Progress::Next(notes) => {
                 for line in left.into_iter().chain(notes) {
-                    self.terminal.line(&line)?;
+                    self.screen.line(&line)?;
                 }
             }
             Progress::Stay => {}
         }
-        self.terminal.set_bottom(Bottom::Menu, open.dialog.lines(rows, columns))?;
+        self.screen.set_bottom(Bottom::Menu, open.dialog.lines(rows, columns))?;
         self.dialog = Some(open);
         Ok(())
     }
@@ -406,7 +412,7 @@ impl Talk {
         // What is printed so far is enough.
         self.outbox.clear();
         self.is_muted = true;
-        self.terminal.end_line()?;
+        self.screen.end_line()?;
         self.renderer.interjected();
         self.renderer.doing = ours("interrupting, Ctrl-C again leaves");
         if self.ended.is_some() {
@@ -425,17 +431,151 @@ impl Talk {
             // Its end was shown, unless it ended without one.
             Ok(outcome) if outcome.finished().turn.is_none() => {
                 let how = line(outcome.status().as_str());
-                self.terminal.line(&shown!("✗ {}", how).yellow())?;
+                self.screen.line(&shown!("✗ {}", how).yellow())?;
             }
             Ok(_) => {}
-            Err(error) => self.terminal.line(&complaint(error)?)?,
+            Err(error) => self.screen.line(&self.failure(error)?)?,
         }
         self.interrupts = 0;
         self.proceed().await
     }
+
+    /// A line that was typed, at the prompt or ahead.
+    async fn typed_line(&mut self, typed: &str) -> anyhow::Result<Next> {
+        let doubtful = self.doubtful.take();
+        let control = self.session.control().within(SWITCH_TIMEOUT);
+        let lines = match Typed::read(typed) {
+            Typed::Nothing => {
+                if let Some(text) = doubtful {
+                    self.send(text).await?;
+                }
+                return Ok(Next::GoOn);
+            }
+            Typed::Exit => return Ok(Next::Leave),
+            Typed::Prompt(text) => match commands::unknown(self.handshake.as_ref(), typed) {
+                Some(unknown) => {
+                    self.doubtful = Some(text);
+                    vec![
+                        unknown.yellow(),
+                        ours("Enter sends it to the agent as it is; type something else instead.")
+                            .dimmed(),
+                    ]
+                }
+                None => {
+                    self.send(text).await?;
+                    return Ok(Next::GoOn);
+                }
+            },
+            Typed::Help => commands::help(self.handshake.as_ref()),
+            Typed::Cost => vec![self.bill()],
+            Typed::Model(None) => {
+                commands::models(self.handshake.as_ref(), self.renderer.model.as_deref())
+            }
+            Typed::Model(Some(name)) => {
+                let model = commands::model(self.handshake.as_ref(), &name);
+                match control.set_model(model.as_str()).await {
+                    Ok(_) => {
+                        self.renderer.model = Some(model.clone());
+                        vec![shown!("model {}", line(&model)).dimmed()]
+                    }
+                    Err(error) => vec![self.failure(error)?],
+                }
+            }
+            Typed::Mode(None) => commands::modes(self.renderer.mode.as_ref()),
+            Typed::Mode(Some(name)) => {
+                let mode = PermissionMode::from(name.as_str());
+                match control.set_permission_mode(mode.clone()).await {
+                    Ok(_) => {
+                        self.renderer.mode = Some(mode);
+                        vec![shown!("mode {}", line(&name)).dimmed()]
+                    }
+                    Err(error) => vec![self.failure(error)?],
+                }
+            }
+        };
+        for line in lines {
+            self.screen.line(&line)?;
+        }
+        Ok(Next::GoOn)
+    }
+
+    async fn send(&mut self, text: String) -> anyhow::Result<()> {
+        self.renderer.prompted();
+        match self.session.prompt(text).await {
+            Ok(turn) => {
+                self.turn = Some(turn);
+                (self.began, self.interrupts) = (Instant::now(), 0);
+            }
+            Err(error) => self.screen.line(&self.failure(error)?)?,
+        }
+        Ok(())
+    }
+
+    fn bill(&self) -> Shown {
+        shown!("this conversation: {}", summary::dollars(self.renderer.spent)).dimmed()
+    }
+
+    /// Takes leave: no process stays.
+    async fn leave(mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
+        if let Some(interrupting) = self.interrupting.take() {
+            interrupting.abort();
+            let _ = interrupting.await;
+        }
+        let result = match result {
+            Err(error) if error.is::<Left>() => Ok(()),
+            other => other,
+        };
+        let bill = self.bill();
+        // An open menu is answered by nobody.
+        self.dialog = None;
+        self.screen.set_bottom(Bottom::Status, Vec::new())?;
+        let gone = result.is_err();
+        if gone && self.mode == Mode::Line {
+            self.screen.line(&Shown::default())?;
+        }
+        if !gone {
+            if self.mode == Mode::Nothing {
+                self.keys();
+            }
+            let wait = ours("leaving, Ctrl-C leaves at once").dimmed();
+            self.screen.set_bottom(Bottom::Status, vec![wait])?;
+            let busy = self.turn.take().is_some();
+            if let Some(session) = Arc::into_inner(self.session) {
+                let close = async move {
+                    if busy && session.interrupt().await.is_err() {
+                        return;
+                    }
+                    let _ = session.close().await;
+                };
+                // Whatever is dropped here is killed.
+                tokio::select! {
+                    () = close => {}
+                    () = tokio::time::sleep(EXIT_TIMEOUT) => {}
+                    () = until_interrupted(&mut self.user.inputs) => {}
+                }
+            }
+            self.screen.set_bottom(Bottom::Status, Vec::new())?;
+        }
+        self.user.dismiss(self.mode == Mode::Line);
+        if self.renderer.spent > 0.0 {
+            self.screen.line(&bill)?;
+        }
+        result
+    }
+
+    /// The line that reports an error.
+    ///
+    /// # Errors
+    /// The error itself if it ends the conversation.
+    fn failure(&self, error: Error) -> anyhow::Result<Shown> {
+        if error.is_fatal() {
+            return Err(error.into());
+        }
+        Ok(shown!("✗ {}", block((self.describe_error)(&error))).red())
+    }
 }
 
-/// The person has left by a line that was typed ahead.
+/// The user left with a line that was typed ahead.
 #[derive(Debug)]
 struct Left;
 
@@ -447,10 +587,47 @@ impl std::fmt::Display for Left {
 
 impl std::error::Error for Left {}
 
-/// What went wrong, as a line; an error if the conversation cannot go on.
-fn complaint(error: Error) -> anyhow::Result<Shown> {
-    if error.is_fatal() {
-        return Err(error.into());
+/// Waits until somebody wants this program to end: the system, or a window that is closed.
+async fn dismissed() {
+    let (Ok(mut end), Ok(mut closed)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = end.recv() => {}
+        _ = closed.recv() => {}
     }
-    Ok(shown!("✗ {}", block(errors::spelled(&error))).red())
+}
+
+async fn until_interrupted(inputs: &mut mpsc::Receiver<Input>) {
+    while let Some(input) = inputs.recv().await {
+        if matches!(input, Input::Key(Key::Interrupt) | Input::End) {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+async fn withdrawn(dialog: &mut Option<Open>) {
+    match dialog {
+        Some(open) => open.reply.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn outcome(turn: &mut Option<Turn>) -> Result<TurnOutcome, Error> {
+    match turn {
+        Some(turn) => turn.outcome().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn failed(task: &mut Option<JoinHandle<Option<Error>>>) -> Option<Error> {
+    let ended = match task {
+        Some(task) => task.await,
+        None => std::future::pending().await,
+    };
+    *task = None;
+    ended.ok().flatten()
 }

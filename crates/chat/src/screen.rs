@@ -1,9 +1,9 @@
-//! [`Terminal`]: text that goes up, and a few lines at the bottom that stay: a spinner, a menu.
+//! [`Screen`]: text that goes up, and a few lines at the bottom that stay: a spinner, a menu.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-use crate::visible::{Shown, ours, shown};
+use duologue_terminal::{Shown, ours, shown};
 
 /// How long a line without an end may be while something else has the bottom of the terminal.
 const MOST_HELD: usize = 256 * 1024;
@@ -19,7 +19,7 @@ pub(super) enum Bottom {
     Prompt,
 }
 
-pub(super) struct Terminal<W> {
+pub(super) struct Screen<W> {
     out: W,
     colours: bool,
     rows: usize,
@@ -36,7 +36,7 @@ pub(super) struct Terminal<W> {
     above: SyncSender<String>,
 }
 
-impl<W: Write> Terminal<W> {
+impl<W: Write> Screen<W> {
     pub(super) fn new(
         out: W,
         colours: bool,
@@ -196,12 +196,12 @@ mod tests {
 
     use super::*;
 
-    fn terminal(columns: usize) -> (Terminal<Vec<u8>>, Receiver<String>) {
+    fn terminal(columns: usize) -> (Screen<Vec<u8>>, Receiver<String>) {
         let (above, printed) = sync_channel(1);
-        (Terminal::new(Vec::new(), false, (24, columns), above), printed)
+        (Screen::new(Vec::new(), false, (24, columns), above), printed)
     }
 
-    fn shown(terminal: &mut Terminal<Vec<u8>>) -> String {
+    fn shown(terminal: &mut Screen<Vec<u8>>) -> String {
         String::from_utf8(std::mem::take(&mut terminal.out)).unwrap().replace('\x1b', "^")
     }
 

@@ -11,12 +11,12 @@ fn shown(renderer: &mut Renderer, events: &[&str]) -> String {
         let event = Event::from_json(event).unwrap();
         for piece in renderer.event(&event) {
             match piece {
-                Piece::Text(text) => shown.push_str(text.as_str()),
-                Piece::Line(line) => shown.push_str(&format!("[{line}]\n")),
+                Piece::Text(text) => shown.push_str(text.plain().as_str()),
+                Piece::Line(line) => shown.push_str(&format!("[{}]\n", line.plain())),
             }
         }
     }
-    console::strip_ansi_codes(&shown).into_owned()
+    shown
 }
 
 fn renderer() -> Renderer {

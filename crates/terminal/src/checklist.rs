@@ -1,36 +1,36 @@
-//! [`Todos`]: what the agent plans to do, as a checklist.
+//! [`Checklist`]: the to-do list of the agent.
 
 use duologue_protocol::RawObject;
 use duologue_protocol::tool::{TodoStatus, ToolInput};
 use duologue_protocol::transcript::{ToolCallEvent, ToolResultEvent};
 
-use crate::visible::{Foreign, Shown, line, ours, shown};
-use crate::words;
+use crate::text::{Foreign, Shown, line, ours};
+use crate::{shown, summary};
 
-/// How many items are kept and shown. An agent that plans more than this only sees its plan counted.
+/// The most items that are kept and shown. The others are only counted.
 const MOST: usize = 50;
 
-/// The list, as `TodoWrite` writes it, or as `TaskCreate` and `TaskUpdate` change it.
+/// The to-do list, as `TodoWrite` writes it or `TaskCreate` and `TaskUpdate` change it.
 #[derive(Debug, Default)]
-pub(crate) struct Todos {
+pub struct Checklist {
     items: Vec<Item>,
-    /// How many there were beyond [`MOST`].
+    /// How many items there are beyond [`MOST`].
     more: usize,
 }
 
 #[derive(Debug)]
 struct Item {
-    /// The name by which `TaskUpdate` means it.
+    /// The id that `TaskUpdate` uses.
     id: Option<String>,
-    /// The call that made it, until the result tells its id.
+    /// The call that created it, until the result has its id.
     made_by: Option<String>,
     what: Foreign<'static>,
     status: TodoStatus,
 }
 
-impl Todos {
-    /// The list as it is after this call, line by line; `None` if the call has nothing to do with it.
-    pub(crate) fn call(&mut self, call: &ToolCallEvent) -> Option<Vec<Shown>> {
+impl Checklist {
+    /// Applies a tool call. Returns the lines of the list, or `None` if the call does not change it.
+    pub fn call(&mut self, call: &ToolCallEvent) -> Option<Vec<Shown>> {
         let input = &call.input;
         match call.name.as_str() {
             "TodoWrite" => self.write(input)?,
@@ -50,8 +50,8 @@ impl Todos {
         Some(self.lines())
     }
 
-    /// What a call came to: `TaskCreate` tells the id of the new item.
-    pub(crate) fn result(&mut self, result: &ToolResultEvent) {
+    /// Applies a tool result: that of `TaskCreate` has the id of the new item.
+    pub fn result(&mut self, result: &ToolResultEvent) {
         let made_by = Some(result.tool_use_id.as_str());
         let item = self
             .items
@@ -59,7 +59,7 @@ impl Todos {
             .find(|item| item.made_by.is_some() && item.made_by.as_deref() == made_by);
         if let Some(item) = item {
             item.made_by = None;
-            let content = words::content(result.content.as_ref());
+            let content = summary::tool_result(result.content.as_ref());
             let id = content.raw().split_once('#').map(|(_, rest)| {
                 rest.chars().take_while(char::is_ascii_alphanumeric).collect::<String>()
             });
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(todos: &mut Todos, event: &str) -> Option<Vec<String>> {
+    fn shown(todos: &mut Checklist, event: &str) -> Option<Vec<String>> {
         match Event::from_json(event).unwrap() {
             Event::ToolCall(call) => {
                 let lines = todos.call(&call)?;
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_list_is_written() {
         let lines = shown(
-            &mut Todos::default(),
+            &mut Checklist::default(),
             r#"{"event":"tool_call","id":"a","name":"TodoWrite","input":{"todos":[
                 {"content":"Look","status":"completed","activeForm":"Looking"},
                 {"content":"Leap\n❯ 1 Yes","status":"in_progress","activeForm":"Leaping\n❯ 1 Yes"},
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn tasks_are_created_and_updated() {
-        let mut todos = Todos::default();
+        let mut todos = Checklist::default();
         let create =
             r#"{"event":"tool_call","id":"a","name":"TaskCreate","input":{"subject":"Look"}}"#;
         assert_eq!(shown(&mut todos, create).unwrap(), ["☐ Look"]);
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(shown(&mut todos, &update("in_progress")).unwrap(), ["▸ Look"]);
         assert_eq!(shown(&mut todos, &update("completed")).unwrap(), ["☒ Look"]);
         assert_eq!(shown(&mut todos, &update("deleted")).unwrap(), ["(nothing left to do)"]);
-        // Nothing is known of this one.
+        // It was deleted.
         assert_eq!(shown(&mut todos, &update("completed")), None);
     }
 }

@@ -2,8 +2,7 @@
 
 use duologue_protocol::control::InitializeReply;
 use duologue_protocol::permission::PermissionMode;
-
-use crate::visible::{Shown, line, ours, shown};
+use duologue_terminal::{Shown, line, ours, shown};
 
 /// The permission modes that can be switched to.
 pub(super) const MODES: [&str; 6] =

@@ -1,19 +1,20 @@
-//! Putting things into few words.
+//! Short texts for tool calls, their results, costs, counts and durations.
 
 use duologue_protocol::content::LazyContent;
 use duologue_protocol::tool::ToolInput;
 use duologue_protocol::transcript::{ToolCallEvent, TurnFinishedEvent};
 use duologue_protocol::{Field, Number, RawObject, Text};
 
-use crate::visible::{Foreign, Shown, shown};
+use crate::shown;
+use crate::text::{Foreign, Shown};
 
-/// What a tool call does, in one line.
-pub(crate) fn call(call: &ToolCallEvent) -> Foreign<'static> {
-    input(&call.name, Some(&call.input))
+/// A tool call in one line: its command, path, pattern or whole input.
+pub fn tool_call(call: &ToolCallEvent) -> Foreign<'static> {
+    tool_input(&call.name, Some(&call.input))
 }
 
-/// What a tool would do with this input, in one line.
-pub(crate) fn input(name: &str, input: Option<&RawObject>) -> Foreign<'static> {
+/// The input of a tool in one line.
+pub fn tool_input(name: &str, input: Option<&RawObject>) -> Foreign<'static> {
     let Some(input) = input else { return Foreign::default() };
     let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
     let what = match ToolInput::read(name, input) {
@@ -38,9 +39,8 @@ pub(crate) fn input(name: &str, input: Option<&RawObject>) -> Foreign<'static> {
     what.into()
 }
 
-/// Where a line is malformed, and why. The place stands once, in front: that inside of the line is taken from the
-/// end of the reason.
-pub(crate) fn located(line: u64, is_tape: bool, reason: &str) -> String {
+/// The position of a malformed line, then the reason. If the reason ends with a byte offset, that moves to the front.
+pub fn located(line: u64, is_tape: bool, reason: &str) -> String {
     let of_tape = if is_tape { " of the tape" } else { "" };
     let byte = reason.strip_suffix(')').and_then(|reason| reason.rsplit_once(" (at byte "));
     match byte.filter(|(_, byte)| byte.bytes().all(|digit| digit.is_ascii_digit())) {
@@ -52,8 +52,8 @@ pub(crate) fn located(line: u64, is_tape: bool, reason: &str) -> String {
     }
 }
 
-/// What a tool gave back, as text.
-pub(crate) fn content(content: Option<&LazyContent>) -> Foreign<'static> {
+/// The result of a tool as text.
+pub fn tool_result(content: Option<&LazyContent>) -> Foreign<'static> {
     let Some(content) = content else { return Foreign::default() };
     let text = match content.read() {
         Ok(content) => {
@@ -71,29 +71,30 @@ pub(crate) fn content(content: Option<&LazyContent>) -> Foreign<'static> {
     text.into()
 }
 
-/// Tokens and money of a turn.
-pub(crate) fn bill(turn: &TurnFinishedEvent) -> Shown {
+/// The cost and the tokens of a turn.
+pub fn cost(turn: &TurnFinishedEvent) -> Shown {
     let mut parts = Vec::new();
     if let Some(cost) = turn.cost_usd {
         parts.push(dollars(cost));
     }
     if let Some(usage) = &turn.usage {
-        let read = tokens_in(usage);
+        let read = input_tokens(usage);
         let written = usage.output_tokens.as_u64().unwrap_or_default();
         parts.push(shown!("{} in, {} out", count(read), count(written)));
     }
     Shown::join(parts, " · ")
 }
 
-/// All tokens that were read, from the cache or not.
-pub(crate) fn tokens_in(usage: &duologue_protocol::message::Usage) -> u64 {
+/// All input tokens, cached or not.
+pub fn input_tokens(usage: &duologue_protocol::message::Usage) -> u64 {
     let number = |field: &Field<Number>| field.as_u64().unwrap_or_default();
     number(&usage.input_tokens)
         + number(&usage.cache_read_input_tokens)
         + number(&usage.cache_creation_input_tokens)
 }
 
-pub(crate) fn dollars(amount: f64) -> Shown {
+/// An amount of money: `$0.12`, `$0.0034`.
+pub fn dollars(amount: f64) -> Shown {
     if amount == 0.0 || amount >= 0.01 {
         shown!("${:.2}", amount)
     } else {
@@ -101,8 +102,8 @@ pub(crate) fn dollars(amount: f64) -> Shown {
     }
 }
 
-/// A number that is read at a glance: 1234 becomes 1.2k.
-pub(crate) fn count(number: u64) -> Shown {
+/// A rounded number: `1.2k` for 1234.
+pub fn count(number: u64) -> Shown {
     match number {
         0..1_000 => shown!("{}", number),
         1_000..1_000_000 => shown!("{}.{}k", number / 1_000, number % 1_000 / 100),
@@ -110,8 +111,8 @@ pub(crate) fn count(number: u64) -> Shown {
     }
 }
 
-/// A span of time: `0.4s`, `12.3s`, `3m05s`.
-pub(crate) fn span(millis: u64) -> Shown {
+/// A duration: `0.4s`, `12.3s`, `3m05s`.
+pub fn duration(millis: u64) -> Shown {
     let (seconds, tenths) = (millis / 1_000, millis % 1_000 / 100);
     if seconds < 100 {
         shown!("{}.{}s", seconds, tenths)

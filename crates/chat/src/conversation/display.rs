@@ -3,23 +3,21 @@
 use std::time::Duration;
 
 use duologue::Event;
+use duologue_terminal::{Shown, line, ours, print, shown, summary};
 
-use super::{Mode, Talk};
-use crate::commands::chat::render::Piece;
-use crate::commands::chat::terminal::Bottom;
-use crate::print;
-use crate::visible::{Shown, line, ours, shown};
-use crate::words;
+use super::{Conversation, Mode};
+use crate::render::Piece;
+use crate::screen::Bottom;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// How many bytes are printed before keys are looked at again.
 const AT_ONCE: usize = 2048;
 
-impl Talk {
+impl Conversation {
     pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         if self.turn.is_none() && matches!(event, Event::TurnStarted(_)) {
-            self.terminal.line(&ours("· the agent goes on by itself").dimmed())?;
+            self.screen.line(&ours("· the agent goes on by itself").dimmed())?;
         }
         // Above the prompt only whole texts can be shown.
         self.renderer.streaming = self.mode != Mode::Line;
@@ -41,9 +39,9 @@ impl Talk {
     pub(super) fn print(&mut self) -> anyhow::Result<()> {
         let Some((begins_line, text)) = self.outbox.pop_front() else { return Ok(()) };
         if begins_line {
-            self.terminal.end_line()?;
+            self.screen.end_line()?;
         }
-        self.terminal.text(&text)?;
+        self.screen.text(&text)?;
         Ok(())
     }
 
@@ -60,20 +58,20 @@ impl Talk {
     pub(super) fn tick(&mut self) -> anyhow::Result<()> {
         self.resize()?;
         if self.mode == Mode::Line {
-            self.terminal.release()?;
+            self.screen.release()?;
         } else if self.dialog.is_none() && self.turn.is_some() {
             self.frame = (self.frame + 1) % FRAMES.len();
             let lines = self.status();
-            self.terminal.set_bottom(Bottom::Status, lines)?;
+            self.screen.set_bottom(Bottom::Status, lines)?;
         }
         Ok(())
     }
 
     pub(super) fn resize(&mut self) -> anyhow::Result<()> {
         let (rows, columns) = size();
-        if self.terminal.size() != (rows, columns) {
+        if self.screen.size() != (rows, columns) {
             let menu = self.dialog.as_mut().map(|open| open.dialog.lines(rows, columns));
-            self.terminal.resize(rows, columns, menu)?;
+            self.screen.resize(rows, columns, menu)?;
         }
         Ok(())
     }
@@ -81,10 +79,10 @@ impl Talk {
     /// The spinner, and what was typed ahead.
     fn status(&self) -> Vec<Shown> {
         let frame = ours(FRAMES.get(self.frame).copied().unwrap_or_default());
-        let mut text = words::span(millis(self.began.elapsed()));
+        let mut text = summary::duration(millis(self.began.elapsed()));
         let tokens = self.renderer.tokens();
         if tokens > 0 {
-            text.push(&shown!(" · ~{} tokens", words::count(tokens)));
+            text.push(&shown!(" · ~{} tokens", summary::count(tokens)));
         }
         if !self.renderer.doing.is_empty() {
             text.push(&shown!(" · {}", self.renderer.doing));
@@ -106,7 +104,7 @@ fn millis(span: Duration) -> u64 {
 }
 
 /// The rows and columns of the terminal.
-pub(in crate::commands::chat) fn size() -> (usize, usize) {
+pub(crate) fn size() -> (usize, usize) {
     let (rows, columns) = print::out_size().unwrap_or((24, 80));
     (usize::from(rows), usize::from(columns).max(2))
 }

@@ -1,50 +1,49 @@
-//! The two kinds of text: [`Foreign`], which comes from outside and cannot be printed, and [`Shown`],
-//! which is safe to print.
-//!
-//! Everything that is printed for people is a [`Shown`] (see [`print`](crate::print)), and a `Shown` is
-//! made of literals, numbers and escaped foreign text only. So a forgotten escape does not compile.
+//! The two kinds of text: [`Foreign`] comes from outside and cannot be printed, [`Shown`] is safe to print.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 
-use console::{measure_text_width, truncate_str};
 use duologue_protocol::{Field, Text, visible};
-use owo_colors::OwoColorize as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::shown;
 
 /// Text from outside: of an agent, a tape, a file, the command line, the environment. It has no
 /// `Display`: [`line`] and [`block`] escape it.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Foreign<'a>(Cow<'a, str>);
+pub struct Foreign<'a>(Cow<'a, str>);
 
 impl<'a> Foreign<'a> {
-    /// What something says about itself: an error, a version, a rule.
-    pub(crate) fn of(text: &dyn fmt::Display) -> Foreign<'static> {
+    /// The `Display` text of a value: an error, a version, a rule.
+    pub fn of(text: &dyn fmt::Display) -> Foreign<'static> {
         Foreign(Cow::Owned(text.to_string()))
     }
 
-    /// The text as it is: to compare or to search it, never to print it.
-    pub(crate) fn raw(&self) -> &str {
+    /// The text as it is, to compare or search it. Never print it.
+    pub fn raw(&self) -> &str {
         &self.0
     }
 
-    pub(crate) fn into_owned(self) -> Foreign<'static> {
+    /// The text with its own allocation.
+    pub fn into_owned(self) -> Foreign<'static> {
         Foreign(Cow::Owned(self.0.into_owned()))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The first line that is not blank, and a `…` if there are more.
-    pub(crate) fn first_line(&self) -> Shown {
+    pub fn first_line(&self) -> Shown {
         let mut lines = self.0.lines().map(str::trim).filter(|line| !line.is_empty());
         let first = line(lines.next().unwrap_or_default());
         if lines.next().is_some() { shown!("{} …", first) } else { first }
     }
 
-    /// Each line by itself.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = Shown> + '_ {
+    /// The lines, one by one.
+    pub fn lines(&self) -> impl Iterator<Item = Shown> + '_ {
         self.0.lines().map(line)
     }
 }
@@ -103,56 +102,83 @@ impl<'a> From<&'a Foreign<'_>> for Foreign<'a> {
     }
 }
 
-/// Foreign text on one line.
-pub(crate) fn line<'a>(text: impl Into<Foreign<'a>>) -> Shown {
+/// Escapes foreign text for one line. Line breaks become `⏎`.
+pub fn line<'a>(text: impl Into<Foreign<'a>>) -> Shown {
     Shown(visible::line(&text.into().0).into_owned())
 }
 
-/// Foreign text with its line breaks and tabs.
-pub(crate) fn block<'a>(text: impl Into<Foreign<'a>>) -> Shown {
+/// Escapes foreign text, and keeps its line breaks and tabs.
+pub fn block<'a>(text: impl Into<Foreign<'a>>) -> Shown {
     Shown(visible::block(&text.into().0).into_owned())
 }
 
-/// Our own words.
-pub(crate) fn ours(text: &'static str) -> Shown {
+/// A literal of this program.
+pub fn ours(text: &'static str) -> Shown {
     Shown(text.to_owned())
 }
 
-/// Text that can be printed: hidden characters are escaped, colours are ours.
+/// Text that is safe to print: control characters from outside are escaped, colours are this program's.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct Shown(String);
+pub struct Shown(String);
 
 impl Shown {
-    /// For [`shown!`], which lets only what is [`Printable`] get here.
+    /// For [`shown!`], which accepts only [`Printable`] arguments.
     #[doc(hidden)]
-    pub(crate) fn format(text: fmt::Arguments<'_>) -> Self {
+    pub fn format(text: fmt::Arguments<'_>) -> Self {
         Self(text.to_string())
     }
 
-    pub(crate) fn repeat(text: &'static str, times: usize) -> Self {
+    /// A literal, repeated.
+    pub fn repeat(text: &'static str, times: usize) -> Self {
         Self(text.repeat(times))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// The text, with its colours.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many columns of a terminal it takes.
-    pub(crate) fn width(&self) -> usize {
-        measure_text_width(&self.0)
+    /// Its width in columns of a terminal.
+    pub fn width(&self) -> usize {
+        parts(&self.0).map(|part| if part.is_style { 0 } else { part.text.width() }).sum()
     }
 
-    /// What fits into so many columns, with a `…` if that is not all.
-    pub(crate) fn cut(&self, columns: usize) -> Self {
-        Self(truncate_str(&self.0, columns, "…").into_owned())
+    /// The beginning that fits into this many columns, with a `…` if something is missing. Colours still end.
+    pub fn cut(&self, columns: usize) -> Self {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let mut left = columns.saturating_sub(1);
+        let mut cut = String::new();
+        let mut is_full = false;
+        for part in parts(&self.0) {
+            if part.is_style {
+                cut.push_str(part.text);
+                continue;
+            }
+            for character in part.text.chars() {
+                let width = width_of(character);
+                if !is_full && width > left {
+                    is_full = true;
+                    cut.push('…');
+                }
+                if is_full {
+                    break;
+                }
+                left -= width;
+                cut.push(character);
+            }
+        }
+        Self(cut)
     }
 
-    /// The end of it that fits into so many columns. It must have no colours yet.
-    pub(crate) fn tail(&self, columns: usize) -> Self {
+    /// The end that fits into this many columns. The text must have no colours yet.
+    pub fn tail(&self, columns: usize) -> Self {
         let mut width = 0;
         let cut = self.0.char_indices().rev().find(|(_, character)| {
             width += width_of(*character);
@@ -166,8 +192,8 @@ impl Shown {
         }
     }
 
-    /// One line as several, each of at most so many columns. It must have no colours yet.
-    pub(crate) fn wrapped(&self, columns: usize) -> Vec<Self> {
+    /// One line broken into lines of at most this many columns. The text must have no colours yet.
+    pub fn wrapped(&self, columns: usize) -> Vec<Self> {
         let (mut rows, mut row, mut width) = (Vec::new(), String::new(), 0);
         for character in self.0.chars() {
             let wide = width_of(character);
@@ -182,34 +208,36 @@ impl Shown {
         rows
     }
 
-    pub(crate) fn is_blank(&self) -> bool {
+    /// Whether nothing of it can be seen.
+    pub fn is_blank(&self) -> bool {
         self.0.chars().all(|character| character.is_whitespace() || character == '\u{2800}')
     }
 
-    pub(crate) fn lines(&self) -> impl Iterator<Item = Self> + '_ {
+    /// The lines, one by one.
+    pub fn lines(&self) -> impl Iterator<Item = Self> + '_ {
         self.0.lines().map(|line| Self(line.to_owned()))
     }
 
-    pub(crate) fn trim_end(&self) -> Self {
+    pub fn trim_end(&self) -> Self {
         Self(self.0.trim_end().to_owned())
     }
 
-    pub(crate) fn push(&mut self, more: &Self) {
+    pub fn push(&mut self, more: &Self) {
         self.0.push_str(&more.0);
     }
 
-    pub(crate) fn join(parts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
+    pub fn join(parts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
         let parts: Vec<String> = parts.into_iter().map(|part| part.0).collect();
         Self(parts.join(between))
     }
 
     /// Without its colours.
-    pub(crate) fn plain(&self) -> Self {
+    pub fn plain(&self) -> Self {
         Self(anstream::adapter::strip_str(&self.0).to_string())
     }
 
     /// The same in pieces of about so many bytes, none of which ends inside of a colour.
-    pub(crate) fn pieces(&self, bytes: usize) -> impl Iterator<Item = Self> + '_ {
+    pub fn pieces(&self, bytes: usize) -> impl Iterator<Item = Self> + '_ {
         let mut rest = self.0.as_str();
         std::iter::from_fn(move || {
             let mut at = rest.len().min(bytes.max(16));
@@ -229,46 +257,57 @@ impl Shown {
     }
 
     /// Cut into two at this byte, which must be the end of a line.
-    pub(crate) fn split_off(&mut self, at: usize) -> Self {
+    pub fn split_off(&mut self, at: usize) -> Self {
         Self(self.0.split_off(at))
     }
 
-    /// Each line by itself: a terminal that scrolls may forget how a line began.
-    fn styled(&self, style: impl Fn(&str) -> String) -> Self {
-        let style = |line: &str| if line.is_empty() { String::new() } else { style(line) };
-        Self(self.0.split('\n').map(style).collect::<Vec<_>>().join("\n"))
+    /// Styles each line by itself: a terminal that scrolls may forget how a line began.
+    fn styled(&self, style: u8, end: u8) -> Self {
+        let styled = |line: &str| match line {
+            "" => String::new(),
+            line => format!("\u{1b}[{style}m{line}\u{1b}[{end}m"),
+        };
+        Self(self.0.split('\n').map(styled).collect::<Vec<_>>().join("\n"))
     }
 
-    pub(crate) fn bold(&self) -> Self {
-        self.styled(|line| line.bold().to_string())
+    /// In bold type.
+    pub fn bold(&self) -> Self {
+        self.styled(1, 0)
     }
 
-    pub(crate) fn dimmed(&self) -> Self {
-        self.styled(|line| line.dimmed().to_string())
+    /// In dimmed type.
+    pub fn dimmed(&self) -> Self {
+        self.styled(2, 0)
     }
 
-    pub(crate) fn red(&self) -> Self {
-        self.styled(|line| line.red().to_string())
+    /// In red.
+    pub fn red(&self) -> Self {
+        self.styled(31, 39)
     }
 
-    pub(crate) fn green(&self) -> Self {
-        self.styled(|line| line.green().to_string())
+    /// In green.
+    pub fn green(&self) -> Self {
+        self.styled(32, 39)
     }
 
-    pub(crate) fn yellow(&self) -> Self {
-        self.styled(|line| line.yellow().to_string())
+    /// In yellow.
+    pub fn yellow(&self) -> Self {
+        self.styled(33, 39)
     }
 
-    pub(crate) fn blue(&self) -> Self {
-        self.styled(|line| line.blue().to_string())
+    /// In blue.
+    pub fn blue(&self) -> Self {
+        self.styled(34, 39)
     }
 
-    pub(crate) fn magenta(&self) -> Self {
-        self.styled(|line| line.magenta().to_string())
+    /// In magenta.
+    pub fn magenta(&self) -> Self {
+        self.styled(35, 39)
     }
 
-    pub(crate) fn cyan(&self) -> Self {
-        self.styled(|line| line.cyan().to_string())
+    /// In cyan.
+    pub fn cyan(&self) -> Self {
+        self.styled(36, 39)
     }
 }
 
@@ -285,12 +324,36 @@ impl fmt::Debug for Shown {
 }
 
 fn width_of(character: char) -> usize {
-    if character.is_ascii() { 1 } else { measure_text_width(character.encode_utf8(&mut [0; 4])) }
+    character.width().unwrap_or_default()
 }
 
-/// What [`shown!`] takes: what is escaped already, literals and numbers. There is no such thing as a
-/// printable `&str` of unknown origin.
-pub(crate) trait Printable: fmt::Display {}
+/// A piece of a [`Shown`]: text, or a code that changes its style.
+struct Part<'a> {
+    text: &'a str,
+    is_style: bool,
+}
+
+/// Splits text from style codes. The only control sequences in a [`Shown`] are those of [`Shown::styled`].
+fn parts(text: &str) -> impl Iterator<Item = Part<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let is_style = rest.starts_with('\u{1b}');
+        let end = match is_style {
+            true => rest.find('m').map(|end| end + 1),
+            false => rest.find('\u{1b}'),
+        };
+        let (text, left) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = left;
+        Some(Part { text, is_style })
+    })
+}
+
+/// What [`shown!`] accepts: text that is escaped already, literals and numbers. A `&str` of unknown origin is not
+/// printable.
+pub trait Printable: fmt::Display {}
 
 impl Printable for Shown {}
 impl Printable for &Shown {}
@@ -304,21 +367,22 @@ impl Printable for i32 {}
 impl Printable for i64 {}
 impl Printable for f64 {}
 
-/// Lets through what is [`Printable`].
-pub(crate) const fn printable<T: Printable>(value: &T) -> &T {
+/// Checks that a value is [`Printable`].
+#[doc(hidden)]
+pub const fn printable<T: Printable>(value: &T) -> &T {
     value
 }
 
-/// As `format!`, for [`Shown`]: every argument must be [`Printable`], and none can be captured in the
-/// format string, where it would not be checked.
+/// Like `format!`, for [`Shown`]: every argument must be [`Printable`](crate::Printable). Arguments cannot be captured in
+/// the format string, where they would not be checked.
+#[macro_export]
 macro_rules! shown {
     ($format:literal $(, $value:expr)* $(,)?) => {
-        $crate::visible::Shown::format(format_args!(
-            concat!($format) $(, $crate::visible::printable(&$value))*
+        $crate::Shown::format(format_args!(
+            concat!($format) $(, $crate::text::printable(&$value))*
         ))
     };
 }
-pub(crate) use shown;
 
 #[cfg(test)]
 mod tests {
@@ -337,7 +401,9 @@ mod tests {
 
     #[test]
     fn nothing_else_makes_text_printable() {
-        let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let crates = ["terminal", "chat", "cli"]
+            .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name).join("src"));
+        let mut folders = crates.to_vec();
         let mut users = Vec::new();
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap() {
@@ -349,8 +415,8 @@ mod tests {
                 }
             }
         }
-        // The macro, which checks what it is given.
-        assert_eq!(users, ["visible.rs"]);
+        // The macro, which checks its arguments.
+        assert_eq!(users, ["text.rs"]);
     }
 
     #[test]
@@ -376,6 +442,18 @@ mod tests {
         assert_eq!(line("one\ntwo").tail(9).as_str(), "one⏎two");
         assert_eq!(line("日本語").tail(5).as_str(), "…本語");
         assert_eq!(line("x").tail(0).as_str(), "…");
+    }
+
+    #[test]
+    fn a_text_is_cut_by_width_and_its_colours_still_end() {
+        assert_eq!(line("日本語").cut(5).as_str(), "日本…");
+        assert_eq!(line("日本語").cut(4).as_str(), "日…");
+        assert_eq!(line("日本語").cut(6).as_str(), "日本語");
+        assert_eq!(line("abc").cut(0).as_str(), "…");
+        let coloured = shown!("{} {}", ours("abc").red(), ours("def").bold());
+        assert_eq!(coloured.width(), 7);
+        assert_eq!(coloured.cut(3).as_str(), "\u{1b}[31mab…\u{1b}[39m\u{1b}[1m\u{1b}[0m");
+        assert_eq!(coloured.cut(7), coloured);
     }
 
     #[test]

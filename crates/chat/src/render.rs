@@ -6,12 +6,10 @@ use duologue_protocol::Text;
 use duologue_protocol::message::{ApiErrorKind, Usage};
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::transcript::*;
+use duologue_terminal::checklist::Checklist;
+use duologue_terminal::{Foreign, Shown, block, line, ours, print, shown, summary};
 
-use super::telling::tool_name;
-use crate::print;
-use crate::todos::Todos;
-use crate::visible::{Foreign, Shown, block, line, ours, shown};
-use crate::words;
+use crate::describe::tool_name;
 
 /// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +64,7 @@ pub(super) struct Renderer {
     agents: HashMap<String, usize>,
     /// Calls that take long and are waited for, by their task.
     waited_for: HashMap<String, String>,
-    todos: Todos,
+    checklist: Checklist,
 }
 
 impl Renderer {
@@ -89,7 +87,7 @@ impl Renderer {
             last_call: None,
             agents: HashMap::new(),
             waited_for: HashMap::new(),
-            todos: Todos::default(),
+            checklist: Checklist::default(),
         }
     }
 
@@ -219,19 +217,19 @@ impl Renderer {
     fn call(&mut self, call: &ToolCallEvent, depth: usize, out: &mut Vec<Piece>) {
         let name = call.name.as_str();
         if name == "ExitPlanMode" {
-            self.plan = words::call(call);
+            self.plan = summary::tool_call(call);
         }
         if name == "AskUserQuestion" || name == "ExitPlanMode" {
             let hidden = Call { name: line(name), what: Shown::default(), hidden: true };
             self.calls.insert(call.id.to_string(), hidden);
             return;
         }
-        let what = words::call(call);
+        let what = summary::tool_call(call);
         let what = match what.raw().strip_prefix(&self.cwd) {
             Some(path) if !self.cwd.is_empty() => path.trim_start_matches('/').to_owned().into(),
             _ => what,
         };
-        let list = self.todos.call(call);
+        let list = self.checklist.call(call);
         let first = if list.is_some() { Shown::default() } else { what.first_line() };
         let name = tool_name(name);
         self.doing = shown!("{} {}", name, first);
@@ -246,13 +244,13 @@ impl Renderer {
 
     fn result(&mut self, result: &ToolResultEvent, depth: usize, out: &mut Vec<Piece>) {
         let id = result.tool_use_id.as_str();
-        self.todos.result(result);
+        self.checklist.result(result);
         let Some(call) = self.calls.remove(id) else { return };
         if call.hidden && !result.is_error {
             return;
         }
         self.doing = Shown::default();
-        let content = words::content(result.content.as_ref());
+        let content = summary::tool_result(result.content.as_ref());
         let content = content.raw().trim();
         let first = content.lines().next().unwrap_or_default();
         let came = if result.is_error {
@@ -293,16 +291,17 @@ impl Renderer {
             }
         }
         let mut bill = Vec::new();
-        let used =
-            |usage: &Usage| words::tokens_in(usage) + usage.output_tokens.as_u64().unwrap_or(0);
+        let used = |usage: &Usage| {
+            summary::input_tokens(usage) + usage.output_tokens.as_u64().unwrap_or(0)
+        };
         // An interrupted turn is told to have cost nothing.
         if cost > 0.0 || turn.usage.as_ref().is_some_and(|usage| used(usage) > 0) {
-            bill.push(words::bill(turn));
+            bill.push(summary::cost(turn));
         }
         if self.spent > cost {
-            bill.push(shown!("total {}", words::dollars(self.spent)));
+            bill.push(shown!("total {}", summary::dollars(self.spent)));
         }
-        bill.extend(turn.duration_ms.map(words::span));
+        bill.extend(turn.duration_ms.map(summary::duration));
         out.push(Piece::Line(Shown::join(bill, " · ").dimmed()));
         out.push(Piece::Line(Shown::default()));
         self.last = Last::Nothing;
@@ -379,7 +378,7 @@ impl Renderer {
                 let what = match (compacted.error.as_deref(), compacted.pre_tokens) {
                     (Some(error), _) => format!("the context could not be compacted: {error}"),
                     (None, Some(before)) => {
-                        format!("the context was compacted from {} tokens", words::count(before))
+                        format!("the context was compacted from {} tokens", summary::count(before))
                     }
                     (None, None) => "the context was compacted".to_owned(),
                 };
@@ -391,7 +390,7 @@ impl Renderer {
                     retry.error.as_ref().map(ApiErrorKind::as_str).unwrap_or("no reason given"),
                     retry.attempt.unwrap_or_default(),
                     retry.max_retries.unwrap_or_default(),
-                    words::span(retry.delay_ms.unwrap_or_default() as u64),
+                    summary::duration(retry.delay_ms.unwrap_or_default() as u64),
                 );
                 self.remark(depth, &what, out);
             }

@@ -8,15 +8,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use duologue_terminal::print;
 use etcetera::BaseStrategy as _;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor, ExternalPrinter as _};
 use tokio::sync::mpsc;
 
-use super::complete::Typing;
-use super::menu::{Key, edit};
-use crate::print;
+use crate::complete::LineHelper;
+use crate::menu::{Key, edit};
 
 const PROMPT: &str = "› ";
 
@@ -49,7 +49,7 @@ pub(super) enum Input {
     Key(Key),
 }
 
-pub(super) struct Person {
+pub(super) struct UserInput {
     pub(super) inputs: mpsc::Receiver<Input>,
     wants: Option<SyncSender<Want>>,
     thread: Option<JoinHandle<()>>,
@@ -115,9 +115,9 @@ impl Drop for Settings {
     }
 }
 
-impl Person {
+impl UserInput {
     /// Begins to listen. What is sent to the other end is printed above the prompt.
-    pub(super) fn listen(typing: Typing) -> anyhow::Result<(Self, SyncSender<String>)> {
+    pub(super) fn start(typing: LineHelper) -> anyhow::Result<(Self, SyncSender<String>)> {
         let settings = Settings::read();
         settings.set_aside();
         let config = Config::builder()
@@ -126,7 +126,7 @@ impl Person {
             .max_history_size(HISTORY)?
             .bracketed_paste(true)
             .build();
-        let mut editor: Editor<Typing, FileHistory> = Editor::with_config(config)?;
+        let mut editor: Editor<LineHelper, FileHistory> = Editor::with_config(config)?;
         editor.set_helper(Some(typing));
         let history = history_file();
         if let Some(path) = &history {
@@ -165,7 +165,7 @@ impl Person {
         match self.thread.take() {
             // A line that is being edited cannot be stopped: what the editor would do is done here.
             Some(_) if editing => {
-                let _ = print::paste_as_one(false);
+                let _ = print::bracketed_paste(false);
             }
             Some(thread) => {
                 let _ = thread.join();
@@ -177,7 +177,7 @@ impl Person {
 }
 
 fn serve(
-    mut editor: Editor<Typing, FileHistory>,
+    mut editor: Editor<LineHelper, FileHistory>,
     history: Option<PathBuf>,
     wanted: &Receiver<Want>,
     inputs: &mpsc::Sender<Input>,
@@ -223,7 +223,7 @@ fn typed_before(mut line: String) -> Result<Input, String> {
     Err(line)
 }
 
-fn remember(editor: &mut Editor<Typing, FileHistory>, history: Option<&PathBuf>, line: &str) {
+fn remember(editor: &mut Editor<LineHelper, FileHistory>, history: Option<&PathBuf>, line: &str) {
     if !line.trim().is_empty()
         && editor.add_history_entry(line).unwrap_or(false)
         && let Some(path) = history
@@ -256,14 +256,14 @@ struct Pasting;
 
 impl Pasting {
     fn begin() -> io::Result<Self> {
-        print::paste_as_one(true)?;
+        print::bracketed_paste(true)?;
         Ok(Self)
     }
 }
 
 impl Drop for Pasting {
     fn drop(&mut self) {
-        let _ = print::paste_as_one(false);
+        let _ = print::bracketed_paste(false);
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Menu`]: one choice of a few, or several; some let the person write. Without a terminal: keys in,
 //! lines out.
 
-use crate::visible::{Shown, line, ours, shown};
+use duologue_terminal::{Shown, line, ours, shown};
 
 /// A key, as far as the chat cares.
 #[derive(Clone, Debug, PartialEq, Eq)]

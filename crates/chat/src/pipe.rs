@@ -4,29 +4,27 @@
 use std::io::BufRead as _;
 
 use duologue::{Event, Events, Session};
+use duologue_terminal::{Shown, ours, print, shown, summary};
 use tokio::sync::mpsc;
 
-use super::asks::Ask;
-use super::dialog::{Reply, Topic};
-use super::local::{self, Typed};
-use super::render::{Piece, Renderer};
-use super::telling;
-use crate::exit;
-use crate::print;
-use crate::visible::{Shown, ours, shown};
-use crate::words;
+use crate::End;
+use crate::commands::{self, Typed};
+use crate::describe;
+use crate::dialog::{Reply, Topic};
+use crate::render::{Piece, Renderer};
+use crate::requests::Request;
 
 const NOBODY: &str = "Nobody can be asked for permission here.";
 
-pub(super) async fn hold(
+pub(super) async fn run(
     session: Session,
-    mut asks: mpsc::Receiver<Ask>,
+    mut requests: mpsc::Receiver<Request>,
     mut renderer: Renderer,
     first: Option<String>,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<End> {
     let mut events = session.events();
     let mut lines = read_lines();
-    let mut code = exit::OK;
+    let mut end = End::Succeeded;
     let mut line = first;
     loop {
         let text = match line.take() {
@@ -41,35 +39,35 @@ pub(super) async fn hold(
                     Some(event) => { show(&mut renderer, &event)?; continue }
                     None => break,
                 },
-                Some(ask) = asks.recv() => { refuse(ask); continue }
+                Some(ask) = requests.recv() => { refuse(ask); continue }
             },
         };
         match Typed::read(&text) {
             Typed::Nothing => {}
             Typed::Exit => break,
-            Typed::Help => tell(local::help(session.handshake().as_ref())),
-            Typed::Cost => tell(vec![words::dollars(renderer.spent)]),
+            Typed::Help => tell(commands::help(session.handshake().as_ref())),
+            Typed::Cost => tell(vec![summary::dollars(renderer.spent)]),
             Typed::Model(None) => {
-                tell(local::models(session.handshake().as_ref(), renderer.model.as_deref()));
+                tell(commands::models(session.handshake().as_ref(), renderer.model.as_deref()));
             }
-            Typed::Mode(None) => tell(local::modes(renderer.mode.as_ref())),
+            Typed::Mode(None) => tell(commands::modes(renderer.mode.as_ref())),
             Typed::Model(Some(name)) => {
-                let model = local::model(session.handshake().as_ref(), &name);
+                let model = commands::model(session.handshake().as_ref(), &name);
                 session.control().set_model(model).await?;
             }
             Typed::Mode(Some(name)) => {
                 session.control().set_permission_mode(name.as_str().into()).await?;
             }
             Typed::Prompt(prompt) => {
-                if let Some(unknown) = local::unknown(session.handshake().as_ref(), &text) {
+                if let Some(unknown) = commands::unknown(session.handshake().as_ref(), &text) {
                     let how = "It was not sent: put a space before it to send it as it is.";
                     print::err(&shown!("✗ {} {}", unknown, how).yellow());
-                    code = exit::FAILED;
+                    end = End::Failed;
                     continue;
                 }
                 renderer.prompted();
-                if !turn(&session, &mut events, &mut asks, &mut renderer, prompt).await? {
-                    code = exit::FAILED;
+                if !turn(&session, &mut events, &mut requests, &mut renderer, prompt).await? {
+                    end = End::Failed;
                 }
             }
         }
@@ -79,20 +77,20 @@ pub(super) async fn hold(
     loop {
         tokio::select! {
             closed = &mut close => { closed?; break }
-            Some(ask) = asks.recv() => refuse(ask),
+            Some(ask) = requests.recv() => refuse(ask),
         }
     }
     while let Some(event) = events.next().await? {
         show(&mut renderer, &event)?;
     }
-    Ok(code)
+    Ok(end)
 }
 
 /// One turn. False if it failed.
 async fn turn(
     session: &Session,
     events: &mut Events,
-    asks: &mut mpsc::Receiver<Ask>,
+    requests: &mut mpsc::Receiver<Request>,
     renderer: &mut Renderer,
     text: String,
 ) -> anyhow::Result<bool> {
@@ -102,7 +100,7 @@ async fn turn(
             event = events.next() => if let Some(event) = event? {
                 show(renderer, &event)?;
             },
-            Some(ask) = asks.recv() => refuse(ask),
+            Some(ask) = requests.recv() => refuse(ask),
             outcome = turn.outcome() => break outcome?,
         }
     };
@@ -140,10 +138,10 @@ fn tell(lines: Vec<Shown>) {
 }
 
 /// Nobody can be asked: says no, and says so.
-fn refuse(ask: Ask) {
+fn refuse(ask: Request) {
     let (what, hint, reply) = match &ask.topic {
         Topic::Permission(request) => {
-            let name = telling::tool_name(request.tool_name.as_str().unwrap_or("a tool"));
+            let name = describe::tool_name(request.tool_name.as_str().unwrap_or("a tool"));
             let hint = "allow it with --allowed-tools or --permission-mode";
             (name, hint, Reply::Deny(NOBODY.to_owned()))
         }

@@ -4,10 +4,9 @@ use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::{PermissionDestination, PermissionRule, PermissionUpdate};
 use duologue_protocol::tool::ToolInput;
 use duologue_protocol::{Field, Text};
+use duologue_terminal::{Shown, line, ours, shown, summary};
 
-use super::fold::{Head, Kind};
-use crate::visible::{Shown, line, ours, shown};
-use crate::words;
+use crate::subject::{Kind, Subject};
 
 /// A tool's name as people say it: `mcp__server__tool` becomes `server: tool`.
 pub(super) fn tool_name(name: &str) -> Shown {
@@ -72,7 +71,7 @@ fn destination(place: &Field<PermissionDestination>) -> &'static str {
 }
 
 /// What a request for permission is about.
-pub(super) fn asked(ask: &CanUseTool) -> Head {
+pub(super) fn asked(ask: &CanUseTool) -> Subject {
     let name = ask.tool_name.as_str().unwrap_or("a tool");
     let title = match ask.title.as_str() {
         Some(title) => line(title),
@@ -81,8 +80,8 @@ pub(super) fn asked(ask: &CanUseTool) -> Head {
             shown!("May the agent use {}?", name)
         }
     };
-    let mut head = input(Head::new(title), ask, name);
-    let input = words::input(name, ask.input.value());
+    let mut head = input(Subject::new(title), ask, name);
+    let input = summary::tool_input(name, ask.input.value());
     let is_new = |about: &&str| !about.is_empty() && !input.raw().ends_with(*about);
     if let Some(about) = ask.description.as_str().filter(is_new) {
         head = head.note(shown!("  purpose: {}", line(about)).dimmed());
@@ -97,7 +96,7 @@ pub(super) fn asked(ask: &CanUseTool) -> Head {
 }
 
 /// What exactly would be done.
-fn input(head: Head, ask: &CanUseTool, name: &str) -> Head {
+fn input(head: Subject, ask: &CanUseTool, name: &str) -> Subject {
     let Some(input) = ask.input.value() else { return head };
     let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
     match ToolInput::read(name, input) {
@@ -108,7 +107,7 @@ fn input(head: Head, ask: &CanUseTool, name: &str) -> Head {
         Ok(ToolInput::Write(write)) => {
             head.text(Kind::Plain, &text(&write.file_path)).text(Kind::Added, &text(&write.content))
         }
-        _ => head.text(Kind::Plain, words::input(name, Some(input)).raw()),
+        _ => head.text(Kind::Plain, summary::tool_input(name, Some(input)).raw()),
     }
 }
 
@@ -117,8 +116,8 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
     use duologue_protocol::Wire as _;
 
-    use super::super::menu::Menu;
     use super::*;
+    use crate::menu::Menu;
 
     fn ask(json: &str) -> CanUseTool {
         CanUseTool::from_json(json).unwrap()

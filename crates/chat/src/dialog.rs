@@ -1,18 +1,18 @@
-//! [`Dialog`]: what the agent asks the person, as menus one after another, and what was answered.
+//! [`Dialog`]: what the agent requests the person, as menus one after another, and what was answered.
 
 use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::tool::{Answers, Question, QuestionOption};
+use duologue_terminal::{Foreign, Shown, line, ours, shown};
 
-use super::fold::{Head, Kind};
-use super::menu::{Choice, Key, Menu, Step};
-use super::telling;
-use crate::visible::{Foreign, Shown, line, ours, shown};
+use crate::describe;
+use crate::menu::{Choice, Key, Menu, Step};
+use crate::subject::{Kind, Subject};
 
 /// A rule that is longer stands above the choices, which are cut at the width of the terminal.
 const LONG: usize = 48;
 
-/// What the agent asks.
+/// What the agent requests.
 #[derive(Debug)]
 pub(super) enum Topic {
     Permission(Box<CanUseTool>),
@@ -47,7 +47,7 @@ pub(super) enum Progress {
 #[derive(Debug)]
 pub(super) struct Dialog {
     topic: Topic,
-    head: Head,
+    head: Subject,
     menu: Menu,
     /// Which question it is.
     at: usize,
@@ -86,7 +86,7 @@ impl Dialog {
         };
         match &self.topic {
             Topic::Permission(ask) => {
-                let always = telling::always(ask);
+                let always = describe::always(ask);
                 let reply = match picked {
                     Some((chosen, _)) if chosen == [0] => Reply::AllowOnce,
                     Some((chosen, _)) if chosen == [1] && always.is_some() => Reply::AllowAlways,
@@ -167,10 +167,10 @@ fn done(reply: Reply, always: Shown) -> Progress {
     Progress::Done(reply, vec![note])
 }
 
-fn permission(ask: &CanUseTool) -> (Menu, Head) {
+fn permission(ask: &CanUseTool) -> (Menu, Subject) {
     let mut choices = vec![Choice::new(ours("Yes, this once"))];
-    let mut head = telling::asked(ask);
-    if let Some(always) = telling::always(ask) {
+    let mut head = describe::asked(ask);
+    if let Some(always) = describe::always(ask) {
         let mut choice = Choice::new(ours("Yes, and from now on"));
         // Nobody can agree to what is cut off.
         let short = Shown::join(always.iter().cloned(), "; ");
@@ -189,10 +189,10 @@ fn permission(ask: &CanUseTool) -> (Menu, Head) {
     (Menu::new(choices).begin_at(at), head)
 }
 
-fn question(questions: &[Question], at: usize) -> (Menu, Head) {
+fn question(questions: &[Question], at: usize) -> (Menu, Subject) {
     let other = || Choice::new(ours("Other")).writes();
     let Some(question) = questions.get(at) else {
-        return (Menu::new(vec![other()]), Head::default());
+        return (Menu::new(vec![other()]), Subject::default());
     };
     let option = |option: &QuestionOption| {
         Choice::new(line(&option.label)).detail(line(&option.description))
@@ -208,9 +208,9 @@ fn question(questions: &[Question], at: usize) -> (Menu, Head) {
     let asked = question.question.as_str().unwrap_or_default();
     // A long question is a text of its own.
     let mut head = if asked.trim().contains('\n') || line(asked).width() > LONG {
-        Head::new(shown!("The agent asks{}", count)).text(Kind::Plain, asked)
+        Subject::new(shown!("The agent requests{}", count)).text(Kind::Plain, asked)
     } else {
-        Head::new(shown!("{}{}", line(asked.trim()), count))
+        Subject::new(shown!("{}{}", line(asked.trim()), count))
     };
     for option in question.options.items() {
         if let (Some(label), Some(preview)) = (option.label.as_str(), option.preview.as_str()) {
@@ -220,8 +220,8 @@ fn question(questions: &[Question], at: usize) -> (Menu, Head) {
     (Menu::new(choices).several(question.multi_select.is_true()).escape("skips"), head)
 }
 
-fn propose(plan: &Foreign<'_>) -> (Menu, Head) {
-    let mut head = Head::new(ours("The agent proposes a plan"));
+fn propose(plan: &Foreign<'_>) -> (Menu, Subject) {
+    let mut head = Subject::new(ours("The agent proposes a plan"));
     if plan.raw().trim().is_empty() {
         head = head.note(ours("  (it does not say which)").dimmed());
     }
