@@ -145,7 +145,8 @@ impl Progress {
             Event::ToolCall(call) => {
                 let name = call.name.as_str();
                 let list = self.checklist.call(call);
-                let what = if list.is_some() { Foreign::default() } else { summary::tool_call(call) };
+                let what =
+                    if list.is_some() { Foreign::default() } else { summary::tool_call(call) };
                 self.row(event, &ours("·").blue(), name, &what);
                 let indent = if event.agent().is_some() { "    " } else { "  " };
                 for item in list.unwrap_or_default() {
