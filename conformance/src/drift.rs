@@ -1,4 +1,4 @@
-//! Drift: what another version of Claude Code says and does otherwise than the one that this tree knows best.
+//! Drift: what another version of Claude Code does differently from the tested one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -30,9 +30,9 @@ const SHOWN: usize = 100;
 /// How much of a value is shown.
 const WIDTH: usize = 80;
 
-/// Plays all cases with a version of Claude Code, and reports what is new in it.
+/// Runs all cases with a version of Claude Code, and reports what is new in it.
 ///
-/// Exit codes: 0 if nothing is new, 1 if something is, 2 if that could not be found out.
+/// Exit codes: 0 if nothing is new, 1 if something is new, 2 on an error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Drift {
     /// Any published version; the newest by default. `tested` is the one that this tree is tested with.
@@ -43,7 +43,7 @@ pub(crate) struct Drift {
     /// How many cases run at once.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// Keep what was said as tapes, in DIR/CASE/VERSION.
+    /// Keep the tapes, in DIR/CASE/VERSION.
     #[arg(long, value_name = "DIR")]
     tapes: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Drift {
 pub(crate) fn run(args: &Drift) -> Result<bool> {
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name.contains(only));
     let cases: Vec<Case> = host::CASES.iter().filter(wanted).copied().collect();
-    ensure!(!cases.is_empty(), "there is no such case: --list tells which there are");
+    ensure!(!cases.is_empty(), "no such case; --list prints all cases");
     let version = match &args.version {
         Some(version) if version == TESTED => imitated_version().to_owned(),
         Some(version) => version.clone(),
@@ -63,7 +63,9 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
     match offline::inside() {
         None => return offline::enter(&real, Some(&version)).map(|()| false),
         Some(true) => {}
-        Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
+        Some(false) => anstream::eprintln!(
+            "warning: the kernel allows no network namespace, so the network is not cut off"
+        ),
     }
     let temporary = tempfile::tempdir()?;
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
@@ -77,14 +79,14 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
             &format!("Types and fields that {} did not show in the same cases", imitated_version()),
             shapes(tapes, &cases, &version)?,
         ),
-        section("Cases that come out otherwise", verdicts(&matrix, &cases, &version)),
+        section("Cases with another result", verdicts(&matrix, &cases, &version)),
     ];
-    // What happens beside each other comes in any order, so that this alone means nothing.
-    section("What happened otherwise; some of it by luck", events(&heard, &cases, &version));
+    // Concurrent events come in any order, so these differences alone mean nothing.
+    section("Different events; some of them depend on timing", events(&heard, &cases, &version));
     Ok(found.iter().all(|found| !found))
 }
 
-/// Shows a part of the report. True if there is anything in it.
+/// Prints a section of the report. True if it is not empty.
 fn section(title: &str, lines: Vec<String>) -> bool {
     anstream::println!("\n{}", title.bold());
     if lines.is_empty() {
@@ -166,7 +168,7 @@ fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
         let known = matrix.cell(case.name, imitated_version()).map_or("", Cell::word);
         let cell = matrix.cell(case.name, version)?;
         let why = match cell {
-            // Only what is compared can differ, and that is told apart.
+            // Only the comparison can differ, and it is reported separately.
             Cell::Pass | Cell::Differs(_) => "",
             Cell::Lacks(why) | Cell::Fail(why) => why,
         };
@@ -177,14 +179,14 @@ fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
     cases.iter().filter_map(differs).collect()
 }
 
-/// What happened otherwise, by kind, with the first of each.
+/// Different events by kind, with the first of each.
 fn events(heard: &Heard, cases: &[Case], version: &str) -> Vec<String> {
     let mut kinds: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for case in cases {
         let of = |version: &str| heard.get(&(case.name, version.to_owned()));
         let (Some(known), Some(new)) = (of(imitated_version()), of(version)) else { continue };
         for (known, new) in known.iter().zip(new) {
-            // A tape that cannot be read was told of before.
+            // A tape that cannot be read was reported before.
             for difference in between(known, new).unwrap_or_default() {
                 let field = difference.field.as_deref().unwrap_or_default();
                 let kind = format!("{} {} {field}", difference.kind.name(), difference.event);

@@ -25,7 +25,7 @@ const CASE_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long processes may take to be gone after a case.
 const PROCESSES_GONE: Duration = Duration::from_secs(5);
 
-/// What each peer said in each case that it passed.
+/// The tapes of each peer in each case that it passed.
 pub(crate) type Heard = HashMap<(&'static str, String), Said>;
 
 /// Runs all cases with all peers. The matrix has a cell for each, whatever happens to the case.
@@ -54,20 +54,20 @@ pub(crate) async fn play(
         }
     }
     let mut matrix = Matrix::default();
-    // A cell without a verdict is red.
+    // A cell without a result is red.
     for peer in peers {
         for case in cases {
-            matrix.set(case.name, &peer.name, Cell::Fail("the case has no verdict".to_owned()));
+            matrix.set(case.name, &peer.name, Cell::Fail("the case has no result".to_owned()));
         }
     }
     let mut heard = Heard::new();
     while let Some(done) = running.join_next().await {
         let (row, column, done, first_failure) = match done {
             Ok(done) => done,
-            // What can panic runs in `attempt`. If this task did all the same, its cell stays red.
+            // Cases run in `attempt`, which catches panics. If this task panics anyway, its cell stays red.
             Err(error) => {
                 let error = duologue::protocol::visible::line(&error.to_string()).into_owned();
-                anstream::eprintln!("a case ended without a verdict: {error}");
+                anstream::eprintln!("a case ended without a result: {error}");
                 continue;
             }
         };
@@ -81,7 +81,7 @@ pub(crate) async fn play(
     (matrix, heard)
 }
 
-/// Compares what two peers said, the real one first.
+/// Compares two peers, Claude Code first.
 pub(crate) async fn compare(
     cases: &[Case],
     pair: [&Peer; 2],
@@ -128,7 +128,7 @@ pub(crate) fn panic_message(error: JoinError) -> String {
     format!("it panicked: {}", text.unwrap_or_else(|| "no message".to_owned()))
 }
 
-/// One case with one peer: what was said. Nothing may be left running afterwards.
+/// Runs one case with one peer and returns its tapes. No process may be left running.
 async fn perform(case: Case, peer: &Peer, tapes: &Path) -> Result<Said, Trouble> {
     let tapes = tapes.join(case.name.replace('/', "-")).join(&peer.name);
     let stage = Stage::new(peer.clone(), tapes.clone())?;

@@ -1,5 +1,4 @@
-//! The official SDKs, unmodified: from their registries into the cache, then each drives the embedded agent and the
-//! real Claude Code, by the drivers in `sdk/`.
+//! The official SDKs, unmodified: each drives the embedded agent and the real Claude Code, with the drivers in `sdk/`.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,11 +15,11 @@ use crate::matrix::{Cell, Matrix};
 use crate::peers::{AGENT, Peer};
 use crate::play::panic_message;
 
-/// What the rows of the SDKs begin with.
+/// The prefix of the rows of the SDKs.
 pub(crate) const ROOM: &str = "sdk/";
 
-/// How long all things of one driver may take.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// Timeout for one driver.
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// An official SDK.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +70,7 @@ impl Sdk {
                 command
             }
             Self::TypeScript => {
-                // Packages are looked for beside the program.
+                // Node searches for packages from the directory of the program.
                 let program = folder.join("drive.mjs");
                 std::fs::copy(drivers.join("typescript/drive.mjs"), &program)?;
                 std::os::unix::fs::symlink(
@@ -85,7 +84,7 @@ impl Sdk {
         })
     }
 
-    /// Drives a peer: what came of each thing, in the order of the driver.
+    /// Drives a peer. Returns the result of each case, in the order of the driver.
     async fn drive(self, run: &Run, peer: &Peer, things: &[String]) -> Result<Vec<(String, Cell)>> {
         let folder = tempfile::Builder::new().prefix("duologue-sdk-").tempdir()?;
         let mut command = self.driver(folder.path())?;
@@ -119,7 +118,7 @@ impl Sdk {
                 text("way")
             );
             match cells.iter_mut().find(|(known, _)| *known == thing) {
-                // A thing that is done in two ways holds if both do.
+                // A case that runs in two ways passes if both do.
                 Some((_, known)) if !matches!(known, Cell::Fail(_)) => *known = cell,
                 Some(_) => {}
                 None => cells.push((thing, cell)),
@@ -140,15 +139,15 @@ impl Sdk {
         Ok(cells)
     }
 
-    /// Drives a peer; what fails gets a second attempt, which is printed and counted.
+    /// Drives a peer. A failed case gets a second attempt, which is printed and counted.
     async fn judge(self, run: &Run, peer: &Peer) -> Judged {
         let _place = run.places.acquire().await;
-        let tried = tokio::time::timeout(PATIENCE, self.drive(run, peer, &run.things)).await;
+        let tried = tokio::time::timeout(DRIVER_TIMEOUT, self.drive(run, peer, &run.things)).await;
         let mut cells = match tried {
             Ok(Ok(cells)) => cells,
             Ok(Err(error)) => return Judged::failed(format!("{error:#}")),
             Err(_) => {
-                return Judged::failed(format!("it took more than {} s", PATIENCE.as_secs()));
+                return Judged::failed(format!("it took more than {} s", DRIVER_TIMEOUT.as_secs()));
             }
         };
         let failures = cells.iter().filter_map(|(thing, cell)| match cell {
@@ -163,7 +162,7 @@ impl Sdk {
             anstream::eprintln!("second attempt: {ROOM}{thing} {}: {why}", self.column(peer));
         }
         let failed: Vec<String> = first_failures.iter().map(|(thing, _)| thing.clone()).collect();
-        let again = tokio::time::timeout(PATIENCE, self.drive(run, peer, &failed)).await;
+        let again = tokio::time::timeout(DRIVER_TIMEOUT, self.drive(run, peer, &failed)).await;
         if let Ok(Ok(again)) = again {
             for (thing, cell) in again {
                 cells
@@ -176,11 +175,11 @@ impl Sdk {
     }
 }
 
-/// What came of a driver.
+/// The results of a driver.
 #[derive(Debug)]
 struct Judged {
     cells: Vec<(String, Cell)>,
-    /// The things that needed a second attempt, and why the first failed.
+    /// The cases that needed a second attempt, and why the first failed.
     first_failures: Vec<(String, String)>,
 }
 
@@ -196,7 +195,7 @@ impl Judged {
 pub(crate) struct Run {
     /// The command that plays the model.
     pub(crate) duologue: PathBuf,
-    /// Only these things; all if there are none.
+    /// Only these cases; all if there are none.
     pub(crate) things: Vec<String>,
     pub(crate) places: Arc<Semaphore>,
 }

@@ -55,7 +55,7 @@ class Cannot(Exception):
 
 def needs_our_agent():
     if ARGS.claude:
-        raise Cannot("it cannot answer without a model: that is for our agent alone")
+        raise Cannot("only our agent can answer without a model")
 
 
 # Whether scenarios are played by a Messages API, and those that run.
@@ -235,7 +235,7 @@ async def plan():
     asked = []
     shown = {"plan": "1. Rest"}
     if ARGS.claude:
-        differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person")
+        differs("Claude Code requires plans in a file and drops a plan in the call; our agent shows it to the user")
         shown = {}
 
     async def decide(name, tool_input, context):

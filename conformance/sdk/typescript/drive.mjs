@@ -37,7 +37,7 @@ const quiet = { ...Object.fromEntries(Object.entries(process.env).filter(([name]
 // The agent that is driven does not have this.
 class Cannot extends Error {}
 function needsOurAgent() {
-  if (flags.claude) throw new Cannot("it cannot answer without a model: that is for our agent alone");
+  if (flags.claude) throw new Cannot("only our agent can answer without a model");
 }
 
 const bash = (command) => ({ tool: "Bash", input: { command, description: "Do it" } });
@@ -253,7 +253,7 @@ const things = {
     const asked = [];
     let shown = { plan: "1. Rest" };
     if (flags.claude) {
-      differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person");
+      differs("Claude Code requires plans in a file and drops a plan in the call; our agent shows it to the user");
       shown = {};
     }
     const canUseTool = async (name, input) => {

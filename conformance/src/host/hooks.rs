@@ -42,10 +42,8 @@ pub(super) async fn deny(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn changed_input(stage: &Stage) -> Verdict {
-    stage.needs(
-        "2.0.77",
-        "what a hook changes is passed over: the command runs as the model wrote it",
-    )?;
+    stage
+        .needs("2.0.77", "changes of a hook are ignored: the command runs as the model wrote it")?;
     let (_server, builder) = stage.play(says([touch("one"), Reply::text("Done.")])).await?;
     let hook = Hook::new(HookEvent::PreToolUse, async |_| {
         match RawObject::of(&json!({ "command": "touch another" })) {

@@ -13,7 +13,7 @@ use super::{all, ask, call, close, held, says, touch, until_it_speaks};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
-/// A model that stops after its first word, then is brief.
+/// A model that stalls after its first word, then gives a short answer.
 fn dawdles() -> Scenario {
     says([held(&"word ".repeat(400)), Reply::text("Still here.")])
 }
@@ -80,7 +80,7 @@ pub(super) async fn during_tool(stage: &Stage) -> Verdict {
     let session = builder.on_permission(async |_| Decision::allow()).start().await?;
     let mut turn = session.prompt("Sleep").await?;
     while !stage.wrote("begun") {
-        // The stage is asked now and then: no line tells that a command runs.
+        // Poll the stage: no line reports that a command runs.
         let _ = tokio::time::timeout(Duration::from_millis(50), turn.next()).await;
     }
     session.interrupt().await?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use duologue_model::{Event, Folded, Model as _, ModelError, Part, Purpose, Request};
+use duologue_model::{Event, Model as _, ModelError, Part, Purpose, Request, StreamedMessage};
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::message::{StopReason, Usage};
 use duologue_protocol::system::{Informational, NoticeLevel, System};
@@ -50,7 +50,7 @@ impl AgentLoop {
                 }
                 Err(Failed::Model(ModelError::Overloaded(_))) if self.fall_back(&model).await => {}
                 Err(Failed::Model(error)) => {
-                    let broke_off = hearing.has_content && error.is_passing();
+                    let broke_off = hearing.has_content && error.is_transient();
                     if !broke_off || cuts == MOST_CUTS {
                         return Err(TurnError::Api(Box::new(api_failures::told(&error, &model))));
                     }
@@ -314,7 +314,7 @@ impl Cuts {
 
 /// What was heard of an answer.
 struct Hearing {
-    folded: Folded,
+    folded: StreamedMessage,
     calls: Vec<ToolCall>,
     has_content: bool,
     started: Instant,
@@ -330,7 +330,7 @@ impl Hearing {
 impl Default for Hearing {
     fn default() -> Self {
         Self {
-            folded: Folded::new(),
+            folded: StreamedMessage::new(),
             calls: Vec::new(),
             has_content: false,
             started: Instant::now(),

@@ -87,7 +87,7 @@ enum Way {
     Budget,
 }
 
-/// What a model understands, as 2.1.325 has it. One that it does not know counts as new.
+/// What a model understands, as the imitated CLI has it. One that it does not know counts as new.
 #[derive(Clone, Copy, Debug)]
 struct Knows {
     effort: bool,

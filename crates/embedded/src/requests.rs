@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use duologue_model::{Folded, Model as _, Part, Purpose, Request};
+use duologue_model::{Model as _, Part, Purpose, Request, StreamedMessage};
 use duologue_protocol::agent_link::Reply;
 use duologue_protocol::content::Content;
 use duologue_protocol::control::{AgentInfo, HostRequest};
@@ -116,7 +116,7 @@ async fn side_question(shared: Arc<Shared>, session: Session, asked: Value) -> R
         return Reply::error("the question cannot be asked");
     };
     let mut answer = shared.model.ask(request.with_purpose(Purpose::Helper));
-    let mut folded = Folded::new();
+    let mut folded = StreamedMessage::new();
     while let Some(part) = answer.next().await {
         match part {
             Ok(Part::Event(event)) => drop(folded.add(&event).cloned()),

@@ -1,6 +1,6 @@
 //! Slash commands: what a host may type that is not for the model.
 
-use duologue_model::{Folded, Model as _, Part, Purpose, Request};
+use duologue_model::{Model as _, Part, Purpose, Request, StreamedMessage};
 use duologue_protocol::content::Content;
 use duologue_protocol::control::SlashCommand;
 use duologue_protocol::lines::{ConversationReset, ResetTrigger};
@@ -220,7 +220,7 @@ impl Embedded {
             json!({ "model": &*model, "max_tokens": 8_000, "messages": messages, "stream": true });
         let request = Request::new(body).map_err(TurnError::failed)?.with_purpose(Purpose::Summary);
         let mut answer = self.shared.model.ask(request);
-        let mut folded = Folded::new();
+        let mut folded = StreamedMessage::new();
         loop {
             let part = tokio::select! {
                 () = turn.interrupted() => return Err(TurnError::Interrupted),

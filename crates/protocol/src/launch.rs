@@ -12,7 +12,7 @@
 //!     .permission_prompts(PermissionPrompts::Host)
 //!     .allowed_tools(["Read", "Bash(git log *)"])
 //!     .conversation(Conversation::Continue);
-//! let version = CliVersion::parse("2.1.325 (Claude Code)");
+//! let version = CliVersion::parse("2.1.52 (Claude Code)");
 //! let plan = launch.plan(version.as_ref())?;
 //! assert!(plan.args.iter().any(|arg| arg == "--model=sonnet"));
 //! assert!(plan.args.iter().any(|arg| arg == "--continue"));

@@ -5,7 +5,7 @@
 //! exit.
 //!
 //! ```text
-//! {"tape":1,"program":"claude","version":"2.1.325","argv":[…]}
+//! {"tape":1,"program":"claude","version":"2.1.52","argv":[…]}
 //! {"t":0,"dir":"in","line":"{\"type\":\"control_request\",…}"}
 //! {"t":412,"dir":"out","line":"{\"type\":\"control_response\",…}"}
 //! {"t":431,"dir":"err","line":"…"}

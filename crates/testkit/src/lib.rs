@@ -1,4 +1,4 @@
-//! What the tests of this project share. Not published.
+//! Shared code of the tests. Not published.
 
 pub mod fake;
 pub mod json;

@@ -13,6 +13,9 @@ use serde::Deserialize;
 /// Overrides the directory that peers are installed into.
 pub const CACHE: &str = "DUOLOGUE_CONFORMANCE_CACHE";
 
+/// The file that marks a complete installation: it is written last.
+const INSTALLED: &str = "installed";
+
 static PEERS: LazyLock<Peers> = LazyLock::new(read);
 
 /// What `peers.toml` lists.
@@ -91,17 +94,24 @@ impl Peer {
         self.versions.first().map_or("", String::as_str)
     }
 
+    /// The directory of a version, or `None` if it is not installed.
+    ///
+    /// # Errors
+    /// If there is no cache directory.
+    pub fn installed(&self, version: &str) -> Result<Option<PathBuf>> {
+        let folder = cache()?.join(&self.name).join(version);
+        Ok(folder.join(INSTALLED).exists().then_some(folder))
+    }
+
     /// Installs a version into the cache unless it is installed. Returns its directory.
     ///
     /// # Errors
     /// If the installer cannot be run or fails.
     pub fn install(&self, version: &str) -> Result<PathBuf> {
-        let folder = cache()?.join(&self.name).join(version);
-        // Written last: a directory without it is incomplete.
-        let installed = folder.join("installed");
-        if installed.exists() {
+        if let Some(folder) = self.installed(version)? {
             return Ok(folder);
         }
+        let folder = cache()?.join(&self.name).join(version);
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
@@ -125,7 +135,7 @@ impl Peer {
             eprintln!("installing {} {version}", self.package);
         }
         run(command.args(&self.with).args(&self.flags))?;
-        std::fs::write(&installed, version)?;
+        std::fs::write(folder.join(INSTALLED), version)?;
         Ok(folder)
     }
 

@@ -106,7 +106,7 @@ fn installed(program: &Path) -> Option<CliVersion> {
     by_name(&program).or_else(|| program.ancestors().skip(1).find_map(by_package))
 }
 
-/// The native installer names the file after its version: `versions/2.1.325`.
+/// The native installer names the file after its version: `versions/2.1.52`.
 fn by_name(program: &Path) -> Option<CliVersion> {
     let in_versions = program.parent()?.file_name()? == "versions";
     let name = program.file_name()?.to_str()?;

@@ -1,4 +1,4 @@
-//! What a line of the host is to an agent, as version 2.1.325 takes it.
+//! What a line of the host is to an agent, as the newest tested CLI reads it.
 
 use crate::content::{Content, ContentBlock};
 use crate::control::{ControlResponse, HostRequest};

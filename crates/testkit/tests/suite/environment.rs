@@ -7,7 +7,7 @@ use std::process::Command;
 use duologue_testkit::root;
 use regex::Regex;
 
-/// What the names of variables begin with that are ours or Claude Code's.
+/// Prefixes of the variables of this project and of Claude Code.
 const FAMILIES: &[&str] = &["DUOLOGUE_", "CLAUDE", "ANTHROPIC_", "API_TIMEOUT", "DISABLE_", "XDG_"];
 
 /// Reads of a parameter whose values all belong to a family.

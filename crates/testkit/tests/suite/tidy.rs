@@ -1,10 +1,11 @@
-//! What must hold in this repository, whoever changes it.
+//! Rules for this repository.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use duologue_testkit::peers::imitated_version;
 use duologue_testkit::root;
 use serde_json::Value;
 
@@ -179,6 +180,23 @@ fn nothing_names_the_machine_it_was_written_on() {
         let text = fs::read_to_string(&path).unwrap();
         for word in here {
             assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_imitated_version_has_one_home_in_the_sources_and_one_in_the_list_of_peers() {
+    let version = duologue_agent::VERSION;
+    assert_eq!(version, imitated_version(), "the agent and peers.toml differ");
+    let homes = ["peers.toml", "crates/agent/src/options.rs"];
+    for folder in ["crates", "conformance", "bench", "fuzz", ".ci", "peers.toml"] {
+        for path in files(folder, &[""]) {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+            // Tests may name the recording that they use, and pages the version that they show.
+            let is_source = !name.contains("/tests") && !name.ends_with(".md");
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            let is_home = homes.contains(&name.as_str());
+            assert!(is_home || !is_source || !text.contains(version), "{name} names {version}");
         }
     }
 }

@@ -148,7 +148,8 @@ fn tell_version(
     if !matches!(arguments, [only] if only == "-v" || only == "--version") {
         return Ok(None);
     }
-    let version = header.and_then(|header| header.version.as_deref()).unwrap_or("2.1.325");
+    let version =
+        header.and_then(|header| header.version.as_deref()).unwrap_or(duologue_agent::VERSION);
     print::out().line(&shown!("{} (Claude Code)", line(version)))?;
     Ok(Some(exit::OK))
 }
