@@ -16,6 +16,7 @@
 //! - [`handlers`]: answers to the requests of the agent: permissions, questions, plans, hooks.
 //! - [`mcp`]: tools in this program.
 //! - [`Control`]: everything that can be asked of the agent.
+//! - [`settings`]: the settings that an agent would use.
 //! - [`blocking`]: the same without `async`.
 //!
 //! # What holds
@@ -40,8 +41,10 @@ mod process;
 mod prompt;
 mod run;
 mod session;
+pub mod settings;
 mod timeouts;
 mod transport;
+mod usage;
 
 pub use dispatch::Overflow;
 pub use duologue_protocol as protocol;
@@ -50,13 +53,14 @@ pub use duologue_protocol::transcript::event;
 pub use duologue_protocol::transcript::{Event, TurnStatus};
 pub use error::{Error, Gone};
 pub use outcome::TurnOutcome;
-pub use process::{ExitReport, Ladder, Rung, SpawnError};
+pub use process::{ExitReport, Ladder, OsUser, Rung, SpawnError};
 pub use prompt::{IntoPrompt, PromptError, image};
 pub use run::run;
 pub use session::{
     Control, Events, Handshake, InterruptReceipt, Message, Messages, Respawn, Session,
     SessionBuilder, Turn, Watchdog,
 };
+pub use usage::UsageMessage;
 
 // The example of the crate's README compiles.
 #[cfg(doctest)]

@@ -1,13 +1,15 @@
-//! [`TurnOutcome`]: what came of a turn.
+//! [`TurnOutcome`]: the outcome of a turn.
 
 use duologue_protocol::Text;
 use duologue_protocol::message::Usage;
 use duologue_protocol::transcript::{TurnFinishedEvent, TurnStatus};
 use duologue_protocol::{RawJson, SessionId};
 
-/// What came of a turn: the text, the money, and whether it went well.
+use crate::usage::UsageMessage;
+
+/// The outcome of a turn: its text, its cost, and whether it succeeded.
 ///
-/// It derefs to nothing: what has no method here stands in [`finished`](Self::finished).
+/// [`finished`](Self::finished) has everything else.
 #[derive(Clone, Debug)]
 pub struct TurnOutcome {
     finished: Box<TurnFinishedEvent>,
@@ -18,7 +20,7 @@ impl TurnOutcome {
         Self { finished }
     }
 
-    /// A turn that ended without a result, in a way that this host knows.
+    /// A turn that ended without a `result` line.
     pub(crate) fn without_result(status: TurnStatus, error: Option<&str>) -> Self {
         let finished = TurnFinishedEvent::new()
             .outcome(status)
@@ -27,7 +29,7 @@ impl TurnOutcome {
         Self { finished: Box::new(finished) }
     }
 
-    /// The text of the last message, put together from its blocks.
+    /// The text of the last message.
     pub fn text(&self) -> &str {
         let finished = &self.finished;
         if finished.text.is_empty() {
@@ -42,62 +44,71 @@ impl TurnOutcome {
         self.finished.outcome.clone()
     }
 
-    /// Whether it went well.
+    /// Whether the turn succeeded.
     pub fn is_success(&self) -> bool {
         self.status() == TurnStatus::Success
     }
 
-    /// Whether somebody stopped it.
+    /// Whether the turn was interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.status() == TurnStatus::Interrupted
     }
 
-    /// Whether its prompt was taken back before it began.
+    /// Whether the prompt was withdrawn before the turn began.
     pub fn is_cancelled(&self) -> bool {
         self.status() == TurnStatus::Cancelled
     }
 
-    /// What went wrong, in the best words there are; `None` if nothing did.
+    /// The error message; `None` if the turn succeeded.
     pub fn error(&self) -> Option<&str> {
         if self.is_success() {
             return None;
         }
         match self.finished.error.as_deref() {
-            // What the CLI says of an interrupt is for those who mend it.
-            Some(words) if self.is_interrupted() && words.starts_with("[ede_diagnostic]") => {
+            // The message of the CLI about an interrupt is for its developers.
+            Some(message) if self.is_interrupted() && message.starts_with("[ede_diagnostic]") => {
                 Some("the turn was interrupted")
             }
-            words => Some(words.unwrap_or("the turn failed without a reason")),
+            message => Some(message.unwrap_or("the turn failed without an error message")),
         }
     }
 
-    /// What the turn cost, in USD.
+    /// The usage limit that the turn has reached, if that is why it failed.
+    ///
+    /// The CLI reports limits as text. The [event](crate::Event) `RateLimit` has the time of the reset.
+    pub fn usage_limit(&self) -> Option<UsageMessage> {
+        let message = self.error()?;
+        let found = UsageMessage::of(message).or_else(|| UsageMessage::of(self.text()));
+        found.filter(|found| found.is_limit())
+    }
+
+    /// The cost of the turn, in USD.
     pub fn cost_usd(&self) -> f64 {
         self.finished.cost_usd.unwrap_or_default()
     }
 
-    /// The tokens of the main agent.
+    /// The tokens that the main agent used.
     pub fn usage(&self) -> Option<&Usage> {
         self.finished.usage.as_ref()
     }
 
-    /// How many tool calls were not allowed.
+    /// How many tool calls were denied.
     pub fn denials(&self) -> u64 {
         self.finished.permission_denials
     }
 
-    /// The value that a JSON Schema asked for.
+    /// The value for the JSON Schema of the session.
     pub fn structured_output(&self) -> Option<&RawJson> {
         self.finished.structured_output.as_ref()
     }
 
-    /// The conversation.
+    /// The id of the conversation.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.finished.session_id.as_ref()
     }
 
-    /// Everything that is known of it.
-    pub fn finished(&self) -> &TurnFinishedEvent {
+    /// All details.
+    pub fn finished(&self) -> &TurnFinished {
         &self.finished
     }
 }

@@ -70,6 +70,7 @@ impl Transport {
                 let program = find::cli(config.program.as_deref())?;
                 let leading = config.leading.iter().cloned();
                 let mut spawn = Spawn::new(program).leading(leading).plan(plan.clone());
+                spawn = spawn.user(config.os_user);
                 for (name, change) in QUIET {
                     if !plan.env.iter().any(|(known, _)| known == name) {
                         spawn = spawn.env(*name, change.clone());

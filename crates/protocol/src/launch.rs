@@ -42,6 +42,7 @@ mod handshake;
 mod options;
 mod plan;
 mod roads;
+mod shadowed;
 mod version;
 
 pub use argv::ArgvBudget;
@@ -55,4 +56,5 @@ pub use error::LaunchError;
 pub use flags::known_flags;
 pub use options::Launch;
 pub use plan::{LaunchPlan, PlannedFile};
+pub use shadowed::Shadowed;
 pub use version::CliVersion;

@@ -21,7 +21,7 @@ use crate::handlers::{
 #[cfg(feature = "mcp")]
 use crate::mcp;
 use crate::mcp::McpServer;
-use crate::process::Ladder;
+use crate::process::{Ladder, OsUser};
 use crate::transport::Transport;
 
 use super::config::{Config, Handshake, Respawn, Watchdog};
@@ -83,6 +83,38 @@ impl SessionBuilder {
     pub fn program_args(mut self, args: impl IntoIterator<Item: Into<OsString>>) -> Self {
         self.config.leading.extend(args.into_iter().map(Into::into));
         self
+    }
+
+    /// Runs the agent as another user of the system. This program must be root.
+    ///
+    /// The environment does not change: set `HOME` and `CLAUDE_CONFIG_DIR` where needed. Processes of another user
+    /// get their signals from this program, so it must keep the permission to send them.
+    #[must_use]
+    pub const fn os_user(mut self, user: OsUser) -> Self {
+        self.config.os_user = Some(user);
+        self
+    }
+
+    /// Passes a W3C trace context to the agent, in the variables `TRACEPARENT` and `TRACESTATE`, so that its traces
+    /// join those of this program. Variables that this program has inherited are replaced.
+    ///
+    /// A later [`env`](Self::env) of the same name wins.
+    ///
+    /// ```
+    /// # use duologue::Session;
+    /// let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let builder = Session::builder().trace_context(traceparent, None);
+    /// ```
+    #[must_use]
+    pub fn trace_context(self, traceparent: impl Into<OsString>, tracestate: Option<&str>) -> Self {
+        let traceparent = traceparent.into();
+        self.map_launch(|launch| {
+            let launch = launch.env("TRACEPARENT", traceparent);
+            match tracestate {
+                Some(state) => launch.env("TRACESTATE", state),
+                None => launch.env_remove("TRACESTATE"),
+            }
+        })
     }
 
     /// The version of the CLI, if it is known: it need not be asked for then.
@@ -464,6 +496,7 @@ impl SessionBuilder {
         let verbatim = self.config.launch.plan(self.version.as_ref())?.verbatim_prompts;
         let tested = self.version.as_ref().is_none_or(find::is_tested);
         let version = self.version;
+        let has_permission_handler = self.handlers.permission.is_some();
         let inner = Inner::new(self.config, self.handlers, transport, self.version, verbatim);
         let inner = Arc::new(inner);
         if !tested && let Some(version) = version {
@@ -471,6 +504,10 @@ impl SessionBuilder {
                 "Claude Code {version} was never tested with this host: what is new in it may be \
                  shown as unknown"
             ));
+        }
+        if has_permission_handler && let Some(shadowed) = inner.config.launch.shadowed_permissions()
+        {
+            inner.notice(shadowed.to_string());
         }
         run::start(&inner).await?;
         Ok(Session::new(inner))

@@ -9,8 +9,8 @@ use duologue_protocol::DEFAULT_MAX_LINE;
 use duologue_protocol::launch::Launch;
 
 use crate::dispatch::{DEFAULT_BUDGET, Overflow, Tap};
-use crate::process::Ladder;
-use crate::prompt::MOST_PIXELS;
+use crate::process::{Ladder, OsUser};
+use crate::prompt::MAX_PIXELS;
 use crate::timeouts::{HANDSHAKE, INTERRUPT_SETTLE, LINGER, REQUEST};
 
 /// What is done about the handshake (`initialize`).
@@ -102,6 +102,7 @@ pub(crate) struct Config {
     pub(crate) launch: Launch,
     pub(crate) program: Option<PathBuf>,
     pub(crate) leading: Vec<OsString>,
+    pub(crate) os_user: Option<OsUser>,
     pub(crate) handshake: Handshake,
     pub(crate) handshake_timeout: Duration,
     /// How long other requests may take.
@@ -135,6 +136,7 @@ impl Default for Config {
             launch: Launch::new().replay_user_messages(true),
             program: None,
             leading: Vec::new(),
+            os_user: None,
             handshake: Handshake::default(),
             handshake_timeout: HANDSHAKE,
             timeout: Some(REQUEST),
@@ -146,7 +148,7 @@ impl Default for Config {
             spill_dir: None,
             handlers_block: false,
             max_line: DEFAULT_MAX_LINE,
-            max_image_pixels: MOST_PIXELS,
+            max_image_pixels: MAX_PIXELS,
             serial: false,
             legacy: false,
             tap: None,

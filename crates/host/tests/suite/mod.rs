@@ -7,6 +7,7 @@ mod conversation;
 mod deadlines;
 mod ends;
 mod fake_sessions;
+mod launching;
 mod limits;
 mod lines;
 mod live_fuzz;

@@ -188,7 +188,7 @@ async fn each_session_may_have_its_own_configuration() {
     assert_ne!(seen[0], seen[1]);
 }
 
-/// A picture of this size, as far as its header goes.
+/// An image of this size, as far as its header goes.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
