@@ -57,8 +57,8 @@ pub use process::{ExitReport, Ladder, OsUser, Rung, SpawnError};
 pub use prompt::{IntoPrompt, PromptError, image};
 pub use run::run;
 pub use session::{
-    Control, Events, Handshake, InterruptReceipt, Message, Messages, Respawn, Session,
-    SessionBuilder, Turn, Watchdog,
+    Claim, Control, Events, Handshake, InterruptReceipt, Message, Messages, Respawn, Session,
+    SessionBuilder, Spare, Turn, Watchdog,
 };
 pub use usage::UsageMessage;
 

@@ -8,7 +8,10 @@ mod handle;
 mod inner;
 mod interrupt;
 mod options;
+mod recycle;
 mod run;
+mod spare;
+mod stagger;
 mod turn;
 mod watchdog;
 
@@ -17,6 +20,7 @@ pub use config::{Handshake, Respawn, Watchdog};
 pub use control::Control;
 pub use handle::Session;
 pub use interrupt::InterruptReceipt;
+pub use spare::{Claim, Spare};
 pub use turn::{Events, Message, Messages, Turn};
 
 pub(crate) use config::Config;

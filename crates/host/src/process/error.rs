@@ -42,6 +42,9 @@ pub enum SpawnError {
     /// The temporary file for an option that is too long for an argument could not be written.
     #[error("a temporary file for a long option could not be written: {0}")]
     File(#[source] io::Error),
+    /// The folder for a spare agent could not be created.
+    #[error("the folder for a spare agent could not be created: {0}")]
+    Parking(#[source] io::Error),
     /// There is no tokio runtime.
     #[error("an agent can only be started within a tokio runtime")]
     NoRuntime,

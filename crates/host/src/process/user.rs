@@ -71,7 +71,7 @@ impl OsUser {
     }
 
     /// Gives a file to the user.
-    pub(super) fn own(self, path: &Path) -> io::Result<()> {
+    pub(crate) fn own(self, path: &Path) -> io::Result<()> {
         std::os::unix::fs::chown(path, Some(self.uid), self.gid)
     }
 }

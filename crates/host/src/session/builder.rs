@@ -53,7 +53,7 @@ use super::run;
 /// ```
 #[derive(Debug)]
 pub struct SessionBuilder {
-    config: Config,
+    pub(super) config: Config,
     handlers: Handlers,
     version: Option<CliVersion>,
 }
@@ -82,6 +82,51 @@ impl SessionBuilder {
     #[must_use]
     pub fn program_args(mut self, args: impl IntoIterator<Item: Into<OsString>>) -> Self {
         self.config.leading.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets how often a start is tried: once by default. A start is tried again if the agent exits or does not
+    /// answer the handshake in time, after 0.1, 0.2, 0.4… seconds. Each failure is a [notice](Session::notices).
+    #[must_use]
+    pub const fn start_attempts(mut self, attempts: u32) -> Self {
+        self.config.start_attempts = attempts;
+        self
+    }
+
+    /// Sets the time between the starts of two agents of this program that have this option: zero by default.
+    ///
+    /// Agents that start at the same moment compete for the CPU and for files of the CLI.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), duologue::Error> {
+    /// use std::time::Duration;
+    /// use duologue::Session;
+    ///
+    /// let mut starts = tokio::task::JoinSet::new();
+    /// for _ in 0..10 {
+    ///     let builder = Session::builder().start_stagger(Duration::from_millis(250)).start_attempts(3);
+    ///     starts.spawn(builder.start());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn start_stagger(mut self, gap: Duration) -> Self {
+        self.config.start_stagger = gap;
+        self
+    }
+
+    /// Replaces the agent between turns if its process group uses more memory than this, in bytes. It resumes its
+    /// conversation, and changes such as the model or the permission mode are applied again, as with
+    /// [`respawn`](Self::respawn). Prompts wait meanwhile; no turn fails. Needs `/proc`, so Linux only.
+    ///
+    /// ```
+    /// # use duologue::Session;
+    /// let builder = Session::builder().recycle_above(2 << 30);
+    /// ```
+    #[must_use]
+    pub const fn recycle_above(mut self, bytes: u64) -> Self {
+        self.config.recycle_above = Some(bytes);
         self
     }
 

@@ -103,6 +103,12 @@ pub(crate) struct Config {
     pub(crate) program: Option<PathBuf>,
     pub(crate) leading: Vec<OsString>,
     pub(crate) os_user: Option<OsUser>,
+    /// How often a start is tried.
+    pub(crate) start_attempts: u32,
+    /// The time between the starts of two agents.
+    pub(crate) start_stagger: Duration,
+    /// The memory, in bytes, above which the agent is replaced between turns.
+    pub(crate) recycle_above: Option<u64>,
     pub(crate) handshake: Handshake,
     pub(crate) handshake_timeout: Duration,
     /// How long other requests may take.
@@ -137,6 +143,9 @@ impl Default for Config {
             program: None,
             leading: Vec::new(),
             os_user: None,
+            start_attempts: 1,
+            start_stagger: Duration::ZERO,
+            recycle_above: None,
             handshake: Handshake::default(),
             handshake_timeout: HANDSHAKE,
             timeout: Some(REQUEST),

@@ -109,6 +109,7 @@ impl Session {
         if inner.verbatim && prompt.client_composed.value().is_none() {
             prompt = prompt.client_composed(true);
         }
+        let _not_recycled = inner.prompts.read().await;
         let live = inner.live().await?;
         let subscriber = inner.subscribe(Filter::Turn(uuid.clone()), live.number);
         inner.keep(&prompt);

@@ -9,7 +9,7 @@ use duologue_protocol::control::{ControlRequest, HostRequest, InitializeReply, S
 use duologue_protocol::launch::CliVersion;
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::{RawObject, Uuid};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, RwLock, watch};
 
 use crate::dispatch::{Filter, Link, QueueOptions, Reader, RequestError, Router, SubscriptionId};
 use crate::error::Error;
@@ -50,6 +50,8 @@ pub(crate) enum Stop {
     Close,
     /// The turn is aborted by a signal; the agent is started again.
     Abort,
+    /// The agent uses too much memory; it is started again.
+    Recycle,
     /// The agent does not stop.
     Stuck(String),
 }
@@ -73,6 +75,8 @@ pub(crate) struct Inner {
     /// Held while a run goes live or ends, so that both know of each other.
     pub(crate) transition: Mutex<()>,
     pub(crate) stop: Mutex<Option<Stop>>,
+    /// Read-locked while a prompt is sent, write-locked while the agent is recycled.
+    pub(crate) prompts: RwLock<()>,
     pub(crate) closing: AtomicBool,
     /// How the agent exited, once the session was closed.
     pub(crate) exit: Mutex<Option<ExitReport>>,
@@ -117,6 +121,7 @@ impl Inner {
             ended: watch::Sender::new((0, None)),
             transition: Mutex::new(()),
             stop: Mutex::new(None),
+            prompts: RwLock::new(()),
             closing: AtomicBool::new(false),
             exit: Mutex::new(None),
             handshake: Mutex::new(None),

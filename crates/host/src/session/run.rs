@@ -17,7 +17,7 @@ use crate::transport::{Connection, ReadHalf, WriteHalf};
 
 use super::config::Handshake;
 use super::inner::{Inner, Live, Phase, Stop, lock};
-use super::watchdog;
+use super::{recycle, stagger, watchdog};
 
 /// How many messages of an MCP server may wait for the agent.
 const OUTBOX: usize = 64;
@@ -29,17 +29,34 @@ const NEW_CONVERSATION: &str = "there is no such conversation: a new one is star
 
 /// Starts the agent and initializes it. When this returns, the session can be used.
 pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), Error> {
-    let launch = inner.config.launch.clone();
-    let fallback = launch.fallback().filter(|_| inner.transport.reopens());
-    let result = match start_run(inner, &launch, 1).await {
-        Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match fallback {
-            Some(fallback) => {
-                inner.notice(NEW_CONVERSATION.to_owned());
-                start_run(inner, &fallback, 2).await
+    let config = &inner.config;
+    let reopens = inner.transport.reopens();
+    let mut launch = config.launch.clone();
+    let mut fallback = launch.fallback().filter(|_| reopens);
+    let mut failures = 0;
+    let mut number = 0;
+    let result = loop {
+        number += 1;
+        if reopens {
+            stagger::wait(config.start_stagger).await;
+        }
+        match start_run(inner, &launch, number).await {
+            Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match fallback.take() {
+                Some(next) => {
+                    inner.notice(NEW_CONVERSATION.to_owned());
+                    launch = next;
+                }
+                None => break Err(Error::Gone(gone)),
+            },
+            Err(error)
+                if reopens && error.is_transient() && failures + 1 < config.start_attempts =>
+            {
+                inner.notice(format!("the agent is started again: {error}"));
+                tokio::time::sleep(RESPAWN_DELAY * 2_u32.saturating_pow(failures.min(6))).await;
+                failures += 1;
             }
-            None => Err(Error::Gone(gone)),
-        },
-        other => other,
+            other => break other,
+        }
     };
     if let Err(error) = &result {
         inner.phase.send_replace(Phase::Over(error.clone()));
@@ -137,6 +154,9 @@ fn attach(
     if config.watchdog.watches() {
         tokio::spawn(watchdog::watch(Arc::clone(inner), live.clone()));
     }
+    if let Some(limit) = config.recycle_above {
+        tokio::spawn(recycle::watch(Arc::clone(inner), live.clone(), limit));
+    }
     inner.begin(&live);
     (live, dispatcher)
 }
@@ -221,6 +241,7 @@ async fn supervise(
     let (mut gone, report) = connection.ended(&live.link, dispatcher, inner.config.ladder).await;
     let stop = lock(&inner.stop).take();
     let aborted = matches!(stop, Some(Stop::Abort));
+    let recycled = matches!(stop, Some(Stop::Recycle));
     let closed = inner.is_closing() || matches!(stop, Some(Stop::Close));
     if let Some(Stop::Stuck(why)) = &stop {
         gone.reason = Some(why.clone());
@@ -232,8 +253,10 @@ async fn supervise(
         gone.reason = live.link.status().borrow().failure.clone();
     }
     let error = Error::Gone(Arc::new(gone));
-    let again =
-        was_live && !closed && inner.transport.reopens() && (aborted || inner.may_respawn(&live));
+    let again = was_live
+        && !closed
+        && inner.transport.reopens()
+        && (inner.may_respawn(&live) || aborted || recycled);
     // The task that starts a run decides what happens to its prompts if it does not go live.
     let resend = (again || !was_live) && inner.config.respawn.resend && !aborted;
     let last = match (was_live && !again, closed) {
