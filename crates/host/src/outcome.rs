@@ -108,7 +108,7 @@ impl TurnOutcome {
     }
 
     /// All details.
-    pub fn finished(&self) -> &TurnFinished {
+    pub fn finished(&self) -> &TurnFinishedEvent {
         &self.finished
     }
 }
