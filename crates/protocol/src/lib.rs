@@ -46,9 +46,9 @@ mod ledger;
 
 pub use duologue_wire::{
     AgentId, CallbackId, DEFAULT_MAX_LINE, Decoded, Direction, Extra, Fault, FaultKind, Field,
-    Finding, Found, Frame, Head, Line, LineDecoder, Map, MessageId, Number, Parser, Position,
-    RawJson, RawObject, RequestId, Schemas, SessionId, Survey, TaskId, Text, ToAgent, ToHost,
-    TooLong, ToolUseId, UnknownObject, Uuid, Wire, Writer,
+    Finding, Found, Frame, Head, Line, LineDecoder, Map, MessageId, Number, Position, RawJson,
+    RawObject, RequestId, SessionId, Survey, TaskId, Text, ToAgent, ToHost, TooLong, ToolUseId,
+    UnknownObject, Uuid, Wire,
 };
 pub use duologue_wire::{content, control, hook, legacy, lines, message, permission, system, tool};
 

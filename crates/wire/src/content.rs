@@ -4,7 +4,7 @@ use crate::id::ToolUseId;
 use crate::json::{Fault, Kind, Parser, RawJson, RawObject, Writer};
 use crate::text::Text;
 use crate::tool::ToolInput;
-use crate::wire::{Schemas, Survey, Wire, record, union};
+use crate::wire::{Schemas, Sealed, Survey, Wire, record, union};
 use serde_json::{Value, json};
 
 /// The content of a message: a string, or blocks.
@@ -88,6 +88,8 @@ impl<const N: usize> From<[ContentBlock; N]> for Content {
     }
 }
 
+impl Sealed for Content {}
+
 impl Wire for Content {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
         match parser.kind()? {
@@ -115,8 +117,8 @@ impl Wire for Content {
     }
 }
 
-/// Content that stays unread until somebody asks: the results of tools are the largest things on
-/// the wire. It is known to be a string or an array.
+/// Content that is decoded on request, because the results of tools are the largest values in the protocol. It is a string or
+/// an array.
 ///
 /// ```
 /// use duologue_wire::{Wire, content::ToolResultBlock};
@@ -140,7 +142,7 @@ impl LazyContent {
         self.0.read()
     }
 
-    /// It, as it stands on the wire.
+    /// The raw JSON.
     pub const fn raw(&self) -> &RawJson {
         &self.0
     }
@@ -151,6 +153,8 @@ impl<T: Into<Content>> From<T> for LazyContent {
         Self(RawJson::from_wire(&content.into()))
     }
 }
+
+impl Sealed for LazyContent {}
 
 impl Wire for LazyContent {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
@@ -184,7 +188,7 @@ union! {
             text: Text,
             /// Where it comes from.
             citations: RawJson,
-            /// Where the prompt cache may cut.
+            /// A breakpoint of the prompt cache.
             cache_control: CacheControl,
         },
         /// The model's thinking.
@@ -201,7 +205,7 @@ union! {
         },
         /// The model calls a tool.
         "tool_use" => ToolUse(ToolUseBlock) {
-            /// Names this call.
+            /// The id of this call.
             id: ToolUseId,
             /// The tool.
             name: Text,
@@ -209,10 +213,10 @@ union! {
             input: RawObject,
             /// Who calls: the model itself, or a program that it runs on the server.
             caller: RawJson,
-            /// Where the prompt cache may cut.
+            /// A breakpoint of the prompt cache.
             cache_control: CacheControl,
         },
-        /// What a tool gave back.
+        /// The result of a tool.
         "tool_result" => ToolResult(ToolResultBlock) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
@@ -220,14 +224,14 @@ union! {
             content: LazyContent,
             /// Whether the tool failed or was not run; absent means it did not.
             is_error: bool,
-            /// Where the prompt cache may cut.
+            /// A breakpoint of the prompt cache.
             cache_control: CacheControl,
         },
-        /// A picture.
+        /// An image.
         "image" => Image(ImageBlock) {
             /// Its bytes, or where they are.
             source: Source,
-            /// Where the prompt cache may cut.
+            /// A breakpoint of the prompt cache.
             cache_control: CacheControl,
         },
         /// A document.
@@ -236,14 +240,14 @@ union! {
             source: Source,
             /// Its title.
             title: Text,
-            /// What the model should know about it.
+            /// Context for the model.
             context: Text,
             /// Whether answers should cite it.
             citations: RawJson,
-            /// Where the prompt cache may cut.
+            /// A breakpoint of the prompt cache.
             cache_control: CacheControl,
         },
-        /// A search result that the host supplies.
+        /// A search result from the host.
         "search_result" => SearchResult(Box<SearchResultBlock>) {
             /// Where it was found.
             source: Text,
@@ -253,12 +257,12 @@ union! {
             content: Vec<ContentBlock>,
             /// Whether answers should cite it.
             citations: RawJson,
-            /// Where the prompt cache may cut.
+            /// A breakpoint of the prompt cache.
             cache_control: CacheControl,
         },
         /// The model calls a tool that runs on the server.
         "server_tool_use" => ServerToolUse(Box<ServerToolUseBlock>) {
-            /// Names this call.
+            /// The id of this call.
             id: ToolUseId,
             /// The tool: `web_search`, `web_fetch`, `code_execution`…
             name: Text,
@@ -271,7 +275,7 @@ union! {
         "web_search_tool_result" => WebSearchToolResult(Box<WebSearchToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
@@ -282,51 +286,51 @@ union! {
         "web_fetch_tool_result" => WebFetchToolResult(Box<WebFetchToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
             /// Who called.
             caller: RawJson,
         },
-        /// What the advisor said.
+        /// The answer of the advisor.
         "advisor_tool_result" => AdvisorToolResult(Box<AdvisorToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
             /// Who called.
             caller: RawJson,
         },
-        /// What a program run by the server gave back.
+        /// The result of a program that ran on the server.
         "code_execution_tool_result" => CodeExecutionToolResult(Box<CodeExecutionToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
             /// Who called.
             caller: RawJson,
         },
-        /// What a shell command run by the server gave back.
+        /// The result of a shell command that ran on the server.
         "bash_code_execution_tool_result" => BashCodeExecutionToolResult(Box<BashCodeExecutionToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
             /// Who called.
             caller: RawJson,
         },
-        /// What an edit made by the server gave back.
+        /// The result of an edit on the server.
         "text_editor_code_execution_tool_result" => TextEditorCodeExecutionToolResult(Box<TextEditorCodeExecutionToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
@@ -337,7 +341,7 @@ union! {
         "tool_search_tool_result" => ToolSearchToolResult(Box<ToolSearchToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
@@ -346,7 +350,7 @@ union! {
         },
         /// The model calls an MCP tool through the server.
         "mcp_tool_use" => McpToolUse(Box<McpToolUseBlock>) {
-            /// Names this call.
+            /// The id of this call.
             id: ToolUseId,
             /// The tool.
             name: Text,
@@ -355,11 +359,11 @@ union! {
             /// Its input.
             input: RawObject,
         },
-        /// What an MCP tool called through the server gave back.
+        /// The result of an MCP tool that the server called.
         "mcp_tool_result" => McpToolResult(Box<McpToolResultBlock>) {
             /// The call that this answers.
             tool_use_id: ToolUseId,
-            /// What came back: a list of findings, or an error object.
+            /// The result: a list, or an error object.
             content: RawJson,
             /// Whether it failed.
             is_error: bool,
@@ -368,7 +372,7 @@ union! {
         },
         /// The tools of an MCP server, listed by the server.
         "mcp_tool_listing" => McpToolListing(Box<McpToolListingBlock>) {
-            /// Names this listing.
+            /// The id of this listing.
             id: ToolUseId,
             /// The MCP server.
             server_name: Text,
@@ -380,7 +384,7 @@ union! {
             /// Its name at the API.
             file_id: Text,
         },
-        /// A summary that stands for what came before.
+        /// A summary that replaces the earlier conversation.
         "compaction" => Compaction(Box<CompactionBlock>) {
             /// The summary.
             content: Text,
@@ -415,7 +419,7 @@ impl ContentBlock {
         Self::Text(TextBlock::new().text(text))
     }
 
-    /// A picture, from base64 data.
+    /// An image, from base64 data.
     ///
     /// ```
     /// use duologue_wire::{Wire, content::ContentBlock};
@@ -433,14 +437,14 @@ impl ContentBlock {
         Self::ToolUse(ToolUseBlock::new().id(id).name(name).input(input))
     }
 
-    /// What a tool gave back.
+    /// The result of a tool.
     pub fn tool_result(id: impl Into<ToolUseId>, content: impl Into<Content>) -> Self {
         Self::ToolResult(ToolResultBlock::new().tool_use_id(id).content(content.into()))
     }
 }
 
 record! {
-    /// Where the prompt cache may cut.
+    /// A breakpoint of the prompt cache.
     CacheControl {
         /// Always `ephemeral`.
         kind "type": Text,
@@ -461,7 +465,7 @@ impl ToolUseBlock {
 }
 
 union! {
-    /// Where the bytes of a picture or a document are.
+    /// The source of an image or a document.
     Source by "type" {
         /// Bytes in base64.
         "base64" => Base64(Base64Source) {
@@ -489,7 +493,7 @@ union! {
         },
         /// Blocks.
         "content" => Content(ContentSource) {
-            /// Text, or text and pictures.
+            /// Text, or text and images.
             content: Content,
         },
     }

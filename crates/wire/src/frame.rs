@@ -11,12 +11,12 @@ pub const DEFAULT_MAX_LINE: usize = 64 * 1024 * 1024;
 
 /// Cuts a stream of bytes into lines.
 ///
-/// A line ends at byte 0x0A and nowhere else: U+2028, U+2029 and U+0085 stand unescaped inside the
-/// lines of older CLIs. Blank lines are skipped; a carriage return before the newline and a byte
+/// A line ends at byte 0x0A and nowhere else: older CLIs write U+2028, U+2029 and U+0085
+/// unescaped inside lines. Blank lines are skipped; a carriage return before the newline and a byte
 /// order mark before the JSON stay in the line's raw bytes and do not disturb its reading.
 ///
-/// A line longer than the cap becomes one [`Frame::TooLong`]; only its beginning is kept, and the next
-/// line is read as if nothing had happened. The decoder never holds more than the cap.
+/// A line longer than the limit gives one [`Frame::TooLong`] with its beginning. The next line is not affected. The decoder
+/// never holds more than the limit.
 ///
 /// It does no I/O. Hand it what was read, and take the frames out until there are none:
 ///
@@ -57,8 +57,8 @@ pub struct LineDecoder {
 #[derive(Debug)]
 struct Partial {
     text: String,
-    /// What comes after the text: a character that a chunk cut in two, or, from the first byte that
-    /// is no text, all the rest.
+    /// What comes after the text: a character that is split between chunks, or, from the first byte
+    /// that is not UTF-8, all the rest.
     bytes: Vec<u8>,
 }
 
@@ -132,7 +132,7 @@ pub enum Frame {
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a line lies in the chunk or it does not")]
 pub enum Found<'c> {
-    /// A line that lies whole in the chunk, without its newline, and where it stood in its stream.
+    /// A line that is completely in the chunk, without its newline, and its position in the stream.
     Within(&'c [u8], Position),
     /// One that came in pieces, or is too long.
     Frame(Frame),
@@ -141,7 +141,7 @@ pub enum Found<'c> {
 /// How much of a line that is too long is kept.
 const START: usize = 4096;
 
-/// A line that was longer than the cap. Only its beginning is kept; the stream goes on.
+/// A line that was longer than the limit. Only its beginning is kept. The stream continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooLong {
@@ -153,7 +153,7 @@ pub struct TooLong {
 }
 
 impl TooLong {
-    /// Its first bytes: up to 4 KiB, and not more than the cap. They tell what kind of line it was.
+    /// Its first bytes: up to 4 KiB, and not more than the limit. They show the type of the line.
     pub fn start(&self) -> &[u8] {
         &self.start
     }
@@ -192,7 +192,7 @@ impl LineDecoder {
         self
     }
 
-    /// Delivers blank lines too, for whoever must reproduce the stream.
+    /// Delivers blank lines too, for programs that must reproduce the stream.
     #[must_use]
     pub const fn keep_blank(mut self) -> Self {
         self.keep_blank = true;
@@ -215,7 +215,7 @@ impl LineDecoder {
         None
     }
 
-    /// Like [`next`](Self::next), but a line that lies whole in the chunk is not copied out of it.
+    /// Like [`next`](Self::next), but does not copy a line that is completely in the chunk.
     ///
     /// ```
     /// use duologue_wire::{Found, LineDecoder};

@@ -1,4 +1,4 @@
-//! JSON as the wire needs it: strict, over one shared line, without copying what it passes.
+//! A strict JSON parser and writer. Strings are slices of one shared line.
 //!
 //! Why not a library: see DEPENDENCIES.md. In short, the texts of an event are slices of its line,
 //! a lone surrogate must survive, a fault must name its field, and all that at more than twice the

@@ -1,7 +1,7 @@
-//! Forms that only the oldest descriptions of this protocol have.
+//! Legacy: forms that only the oldest descriptions of this protocol have.
 //!
-//! No CLI that was tested sends or honours them; 2.1 ignores the input lines, 2.0 dies of them. They
-//! are read, so that tapes of other systems are understood, and written, for peers that insist.
+//! No tested CLI sends or accepts them: 2.1 ignores the input lines, 2.0 exits. This crate reads them, for tapes of other
+//! systems, and writes them, for peers that require them.
 //! [`Survey`](crate::Survey) marks every one as [`Finding::Legacy`](crate::Finding::Legacy).
 //!
 //! Besides the types here: `applyPermissionSuggestion` in
@@ -32,7 +32,7 @@ use crate::text::Text;
 use crate::wire::{Map, record};
 
 record! {
-    /// Allow the tool call that waits.
+    /// Allow the pending tool call.
     Approve ["type" = "approve"] {
         /// The call.
         tool_use_id: ToolUseId,
@@ -40,14 +40,14 @@ record! {
 }
 
 impl Approve {
-    /// Allow this call.
+    /// Allows this call.
     pub fn of(id: impl Into<ToolUseId>) -> Self {
         Self::new().tool_use_id(id)
     }
 }
 
 record! {
-    /// Do not allow the tool call that waits.
+    /// Deny the pending tool call.
     DenyLine ["type" = "deny"] {
         /// The call.
         tool_use_id: ToolUseId,
@@ -55,7 +55,7 @@ record! {
 }
 
 impl DenyLine {
-    /// Do not allow this call.
+    /// Denies this call.
     pub fn of(id: impl Into<ToolUseId>) -> Self {
         Self::new().tool_use_id(id)
     }
@@ -74,7 +74,7 @@ record! {
 }
 
 impl ToolResultLine {
-    /// This is the result of that call.
+    /// The result of this call.
     pub fn of(id: impl Into<ToolUseId>, content: impl Into<Text>) -> Self {
         let content = crate::content::Content::Text(content.into());
         Self::new().tool_use_id(id).content(content)
@@ -87,13 +87,13 @@ record! {
 }
 
 record! {
-    /// Something went wrong, in words.
+    /// An error.
     ErrorLine ["type" = "error"] {
         /// What.
         error: ErrorBody,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
-        /// Names this line.
+        /// The id of this line.
         uuid: Uuid,
     }
 }
@@ -106,7 +106,7 @@ impl ErrorLine {
 }
 
 record! {
-    /// What went wrong.
+    /// The error.
     ErrorBody {
         /// Which kind: `invalid_request`, `overloaded_error`…
         kind "type": Text,
@@ -122,27 +122,27 @@ record! {
         result: Text,
         /// Whether the turn failed.
         is_error: bool,
-        /// How it ended.
+        /// The status at the end.
         result_subtype: ResultSubtype,
-        /// What went wrong.
+        /// The error.
         errors: Vec<Text>,
-        /// How long the turn took.
+        /// The duration of the turn in milliseconds.
         duration_ms: Number,
-        /// How long the API took.
+        /// The duration of the API calls in milliseconds.
         duration_api_ms: Number,
         /// How many steps the turn had.
         num_turns: Number,
-        /// Money in USD.
+        /// Cost in USD.
         total_cost_usd: Number,
         /// Tokens.
         usage: Usage,
-        /// Tokens and money by model.
+        /// Tokens and cost by model.
         model_usage "modelUsage": Map<ModelUsage>,
-        /// Tool calls that were not allowed.
+        /// Tool calls that were denied.
         permission_denials: Vec<PermissionDenial>,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
-        /// Names this line.
+        /// The id of this line.
         uuid: Uuid,
     }
 }
@@ -188,7 +188,7 @@ pub fn decode_result(result: &str) -> Option<String> {
     serde_json::from_str(result).ok()
 }
 
-/// The other way round: a plain text as JSON inside JSON.
+/// Encodes a plain text as JSON inside JSON.
 ///
 /// ```
 /// use duologue_wire::legacy::{decode_result, encode_result};

@@ -37,8 +37,8 @@
 //! | [`system`] | system lines: the state of the agent, its tasks, notices |
 //! | [`control`] | control requests in both directions, and their responses |
 //! | [`content`], [`message`] | the parts of messages: content blocks, usage, models |
-//! | [`permission`], [`hook`], [`tool`] | permission decisions, hook input and output, tool input |
-//! | [`legacy`] | forms that only the oldest descriptions of the protocol have |
+//! | [`permission`], [`hook`], [`tool`] | permission decisions, hook input and output, tool input and output |
+//! | [`legacy`] | legacy forms of the protocol |
 //! | [`schema`] | all lines as JSON Schema |
 
 pub mod content;
@@ -74,12 +74,12 @@ pub use frame::{DEFAULT_MAX_LINE, Found, Frame, LineDecoder, TooLong};
 pub use id::{AgentId, CallbackId, MessageId, RequestId, SessionId, TaskId, ToolUseId, Uuid};
 #[doc(hidden)]
 pub use json::Block;
-pub use json::{Fault, FaultKind, Number, Parser, RawJson, RawObject, Writer};
+pub use json::{Fault, FaultKind, Number, RawJson, RawObject};
 pub use line::{Decoded, Direction, Head, Line, Position};
 pub use text::Text;
 pub use to_agent::ToAgent;
 pub use to_host::ToHost;
-pub use wire::{Extra, Field, Finding, Map, Schemas, Survey, UnknownObject, Wire};
+pub use wire::{Extra, Field, Finding, Map, Survey, UnknownObject, Wire};
 
 // The example of the crate's README compiles.
 #[cfg(doctest)]

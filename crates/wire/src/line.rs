@@ -1,4 +1,4 @@
-//! [`Line`]: one line of the wire, its exact bytes and its meaning.
+//! [`Line`]: one line of the protocol: its exact bytes, and its message.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -37,7 +37,7 @@ enum Content {
     Bytes(Arc<[u8]>, usize),
 }
 
-/// Where a line stood in its stream.
+/// The position of a line in its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Position {
@@ -91,10 +91,10 @@ impl fmt::Display for Direction {
 pub enum Decoded<M> {
     /// Its type and subtype are known and every field has the type it should.
     Known(M),
-    /// Its type, or its subtype, is one that this version does not know. What could be read of it
-    /// is here: an unknown control request, for instance, still has its id.
+    /// Its type or subtype is unknown. The known part is here: an unknown control request, for
+    /// example, still has its id.
     Unknown(M),
-    /// It is no JSON object, or a known message with a field of the wrong type.
+    /// It is not a JSON object, or it is a known message with a field of the wrong type.
     Malformed(Fault),
 }
 
@@ -187,7 +187,7 @@ impl Line {
         self.raw().iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
-    /// Where it stood in its stream.
+    /// The position in the stream.
     pub fn position(&self) -> Position {
         self.position
     }
@@ -197,8 +197,8 @@ impl Line {
         self.newline
     }
 
-    /// Its `type`, at a glance: where it stands first, as it mostly does, the rest is not looked at,
-    /// and may be malformed.
+    /// Its `type`, read quickly: if it is the first field, as usual, the rest is not parsed and can be
+    /// malformed.
     ///
     /// # Errors
     /// If no `type` can be found.
@@ -277,7 +277,7 @@ impl From<&[u8]> for Line {
     }
 }
 
-/// Any bytes may stand in a line, even such as are no text.
+/// A line can hold any bytes, also bytes that are not UTF-8.
 impl From<Vec<u8>> for Line {
     fn from(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {

@@ -1,4 +1,4 @@
-//! The model's messages, what they used and where they came from.
+//! The messages of the model, their usage and their origin.
 
 use crate::content::{ContentBlock, text_of};
 use crate::id::{MessageId, SessionId};
@@ -64,7 +64,7 @@ words! {
         Refusal = "refusal",
         /// The context window is full.
         ModelContextWindowExceeded = "model_context_window_exceeded",
-        /// A hook put the tool call off. Made by the CLI.
+        /// A hook deferred the tool call. Set by the CLI.
         ToolDeferred = "tool_deferred",
     }
 }
@@ -128,7 +128,7 @@ record! {
 }
 
 record! {
-    /// Tokens and money spent on one model, running totals.
+    /// Tokens and cost of one model, totals of the session.
     ModelUsage {
         /// Tokens read that were not in the cache.
         input_tokens "inputTokens": Number,
@@ -140,7 +140,7 @@ record! {
         cache_creation_input_tokens "cacheCreationInputTokens": Number,
         /// Web searches.
         web_search_requests "webSearchRequests": Number,
-        /// Money in USD.
+        /// Cost in USD.
         cost_usd "costUSD": Number,
         /// How many tokens the model can read.
         context_window "contextWindow": Number,
@@ -196,7 +196,7 @@ words! {
         ModelNotFound = "model_not_found",
         /// The API failed.
         ServerError = "server_error",
-        /// Nobody knows.
+        /// Unknown.
         Unknown = "unknown",
         /// The answer was too long.
         MaxOutputTokens = "max_output_tokens",
@@ -210,7 +210,7 @@ words! {
     FastModeState {
         /// It is off.
         Off = "off",
-        /// It rests.
+        /// Cooldown.
         Cooldown = "cooldown",
         /// It is on.
         On = "on",
@@ -220,7 +220,7 @@ words! {
 record! {
     /// Where a prompt, and so a turn, came from.
     Origin {
-        /// What kind of origin.
+        /// The kind of origin.
         kind: OriginKind,
         /// The channel's MCP server.
         server: Text,
@@ -238,7 +238,7 @@ record! {
         body: Text,
         /// The peer's process, if it was verified.
         verified_peer_pid "verifiedPeerPid": Number,
-        /// What kind of notification.
+        /// The kind of notification.
         subkind: Text,
         /// Why a trigger fired.
         fire_reason "fireReason": Text,
@@ -250,15 +250,15 @@ record! {
 }
 
 words! {
-    /// The kinds of [`Origin`]. An unknown kind is not a person.
+    /// The kinds of [`Origin`]. An unknown kind is not a human.
     OriginKind {
-        /// A person.
+        /// The user.
         Human = "human",
         /// A message from a channel.
         Channel = "channel",
         /// Another agent.
         Peer = "peer",
-        /// A task in the background has something to say.
+        /// A background task sent a notification.
         TaskNotification = "task-notification",
         /// The coordinator of a team.
         Coordinator = "coordinator",
@@ -266,7 +266,7 @@ words! {
         Unclassified = "unclassified",
         /// An observer.
         Observer = "observer",
-        /// The conversation goes on by itself.
+        /// The conversation continues without input.
         AutoContinuation = "auto-continuation",
         /// What an observer saw.
         ObserverActivity = "observer-activity",

@@ -26,11 +26,11 @@ words! {
 }
 
 words! {
-    /// What a rule says.
+    /// What a rule does.
     PermissionBehavior {
-        /// Do it.
+        /// Allow.
         Allow = "allow",
-        /// Do not.
+        /// Deny.
         Deny = "deny",
         /// Ask.
         Ask = "ask",
@@ -83,7 +83,7 @@ union! {
         "addRules" => AddRules(AddRules) {
             /// The rules.
             rules: Vec<PermissionRule>,
-            /// What they say.
+            /// What the rules do.
             behavior: PermissionBehavior,
             /// Where they are kept.
             destination: PermissionDestination,
@@ -92,7 +92,7 @@ union! {
         "replaceRules" => ReplaceRules(ReplaceRules) {
             /// The rules.
             rules: Vec<PermissionRule>,
-            /// What they say.
+            /// What the rules do.
             behavior: PermissionBehavior,
             /// Where they are kept.
             destination: PermissionDestination,
@@ -101,7 +101,7 @@ union! {
         "removeRules" => RemoveRules(RemoveRules) {
             /// The rules.
             rules: Vec<PermissionRule>,
-            /// What they say.
+            /// What the rules do.
             behavior: PermissionBehavior,
             /// Where they are kept.
             destination: PermissionDestination,
@@ -163,55 +163,55 @@ union! {
     /// # Ok::<(), duologue_wire::Fault>(())
     /// ```
     PermissionResult by "behavior" {
-        /// Do it.
+        /// Allow.
         "allow" => Allow(Allow) {
-            /// The input to run with. Older CLIs insist on it.
+            /// The input to run with. Older CLIs require it.
             updated_input "updatedInput": RawObject,
             /// How the permissions change.
             updated_permissions "updatedPermissions": Vec<PermissionUpdate>,
             /// The call.
             tool_use_id "toolUseID": ToolUseId,
-            /// Whether the person decided for once or for good.
+            /// Whether the user decided once or permanently.
             decision_classification "decisionClassification": DecisionClassification,
-            /// One update, as the oldest descriptions send it. Real CLIs ignore it.
+            /// Legacy: one update. CLIs ignore it.
             apply_permission_suggestion "applyPermissionSuggestion": PermissionUpdate => legacy,
         },
-        /// Do not.
+        /// Deny.
         "deny" => Deny(Deny) {
-            /// What the model is told. Required by the CLI.
+            /// The message for the model. Required by the CLI.
             message: Text,
             /// End the turn.
             interrupt: bool,
             /// The call.
             tool_use_id "toolUseID": ToolUseId,
-            /// Whether the person decided for once or for good.
+            /// Whether the user decided once or permanently.
             decision_classification "decisionClassification": DecisionClassification,
         },
     }
 }
 
 impl PermissionResult {
-    /// Do it, with this input: the one that was asked for, or another.
+    /// Allows the call with this input: the requested one, or another.
     pub fn allow(input: RawObject) -> Self {
         Self::Allow(Allow::new().updated_input(input))
     }
 
-    /// Do it, with this input, and change the permissions.
+    /// Allows the call with this input, and changes the permissions.
     pub fn allow_and_update(input: RawObject, updates: impl Into<Vec<PermissionUpdate>>) -> Self {
         Self::Allow(Allow::new().updated_input(input).updated_permissions(updates))
     }
 
-    /// Do not; the model reads the message and goes on.
+    /// Denies. The model reads the message and continues.
     pub fn deny(message: impl Into<Text>) -> Self {
         Self::Deny(Deny::new().message(message))
     }
 
-    /// Do not, and end the turn. The model never sees the message.
+    /// Denies and ends the turn. The model does not see the message.
     pub fn deny_and_interrupt(message: impl Into<Text>) -> Self {
         Self::Deny(Deny::new().message(message).interrupt(true))
     }
 
-    /// The same answer, naming the call that it is about. Not required by the CLI.
+    /// The same answer with the id of the tool call. Not required by the CLI.
     #[must_use]
     pub fn for_tool_use(self, id: impl Into<ToolUseId>) -> Self {
         match self {
@@ -223,13 +223,13 @@ impl PermissionResult {
 }
 
 words! {
-    /// Whether a person decided for once or for good.
+    /// Whether the user decided once or permanently.
     DecisionClassification {
-        /// Allowed for once.
+        /// Allowed once.
         UserTemporary = "user_temporary",
-        /// Allowed for good.
+        /// Allowed permanently.
         UserPermanent = "user_permanent",
-        /// Not allowed.
+        /// Denied.
         UserReject = "user_reject",
     }
 }

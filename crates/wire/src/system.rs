@@ -72,7 +72,7 @@ system_lines! {
         "init" => Init(Box<Init>) {
             /// The working directory.
             cwd: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
             /// The tools the model has.
             tools: Vec<Text>,
@@ -90,7 +90,7 @@ system_lines! {
             api_key_source "apiKeySource": ApiKeySource,
             /// The CLI's version.
             claude_code_version: Text,
-            /// How answers are styled.
+            /// The output style.
             output_style: Text,
             /// The kinds of sub-agent.
             agents: Vec<Text>,
@@ -106,19 +106,19 @@ system_lines! {
             mcp_server_errors: RawJson,
             /// Beta features that are on.
             betas: Vec<Text>,
-            /// What this CLI can do.
+            /// The capabilities of this CLI.
             capabilities: Vec<Text>,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
             /// The prompts that this turn answers.
             user_message_uuids: Vec<Uuid>,
             /// Whether fast mode is on.
             fast_mode_state: FastModeState,
-            /// Why it is not.
+            /// The reason, if it is off.
             fast_mode_disabled_reason: Text,
-            /// How hard the model thinks.
+            /// The effort level.
             effort: Text,
-            /// How the person looks at it.
+            /// The view mode of the user.
             view_mode: Text,
             /// Where memories are kept.
             memory_paths: MemoryPaths,
@@ -145,13 +145,13 @@ system_lines! {
             /// The cloud session.
             cloud_session: RawJson,
         } => alone,
-        /// What the agent is busy with, or a change of permission mode.
+        /// The activity of the agent, or a change of the permission mode.
         "status" => Status(Box<Status>) {
-            /// What it is busy with; null when it is no longer.
+            /// The activity; null at its end.
             status: StatusKind,
             /// The new permission mode.
             permission_mode "permissionMode": PermissionMode,
-            /// How compaction went.
+            /// The result of compaction.
             compact_result: CompactResult,
             /// Why compaction failed.
             compact_error: Text,
@@ -164,35 +164,35 @@ system_lines! {
         "compact_boundary" => CompactBoundary(Box<CompactBoundary>) {
             /// How.
             compact_metadata: CompactMetadata,
-            /// The line before, for those who keep a tree.
+            /// The previous line in the tree of lines.
             logical_parent_uuid: Uuid,
         },
-        /// A request to the API is being tried again.
+        /// A request to the API is retried.
         "api_retry" => ApiRetry(Box<ApiRetry>) {
-            /// The how-many-eth try.
+            /// The number of this attempt, from 1.
             attempt: Number,
-            /// How many there will be.
+            /// The maximum number of attempts.
             max_retries: Number,
-            /// How long it waits.
+            /// The delay before the next attempt, in milliseconds.
             retry_delay_ms: Number,
             /// The API's HTTP status; null if there was no answer.
             error_status: Number,
-            /// What went wrong.
+            /// The error.
             error: ApiErrorKind,
             /// There was no answer at all.
             no_response: NoResponse,
         },
-        /// A control request takes its time.
+        /// The progress of a slow control request.
         "control_request_progress" => ControlRequestProgress(Box<ControlRequestProgress>) {
             /// The request.
             request_id: RequestId,
-            /// How it goes: `started` or `api_retry`.
+            /// The status: `started` or `api_retry`.
             status: Text,
-            /// The how-many-eth try.
+            /// The number of this attempt, from 1.
             attempt: Number,
-            /// How many there will be.
+            /// The maximum number of attempts.
             max_retries: Number,
-            /// How long it waits.
+            /// The delay before the next attempt, in milliseconds.
             retry_delay_ms: Number,
             /// The API's HTTP status.
             error_status: Number,
@@ -211,15 +211,15 @@ system_lines! {
             fallback_model: Text,
             /// The API's name for the request.
             request_id: Text,
-            /// What kind of refusal.
+            /// The category of the refusal.
             api_refusal_category: Text,
-            /// Why.
+            /// The reason.
             api_refusal_explanation: Text,
             /// Lines that no longer count.
             retracted_message_uuids: Vec<Uuid>,
             /// The prompt that was refused.
             refused_user_message_uuid: Uuid,
-            /// What to tell the person.
+            /// A text for the user.
             content: Text,
         },
         /// The model refused, and no other one answers.
@@ -228,24 +228,24 @@ system_lines! {
             original_model: Text,
             /// The API's name for the request.
             request_id: Text,
-            /// What kind of refusal.
+            /// The category of the refusal.
             api_refusal_category: Text,
-            /// Why.
+            /// The reason.
             api_refusal_explanation: Text,
             /// The prompt that was refused.
             refused_user_message_uuid: Uuid,
-            /// What to tell the person.
+            /// A text for the user.
             content: Text,
         },
-        /// The model cannot answer, another one does.
+        /// Another model answers because the first cannot.
         "model_fallback" => ModelFallback(Box<ModelFallback>) {
-            /// Why.
+            /// The reason.
             trigger: Text,
             /// The model that was asked.
             original_model: Text,
             /// The model that answers.
             fallback_model: Text,
-            /// What to tell the person.
+            /// A text for the user.
             content: Text,
         },
         /// What a local command printed.
@@ -255,7 +255,7 @@ system_lines! {
         },
         /// A command hook was started.
         "hook_started" => HookStarted(Box<HookStarted>) {
-            /// Names this run of the hook.
+            /// The id of this run of the hook.
             hook_id: Text,
             /// The hook.
             hook_name: Text,
@@ -264,7 +264,7 @@ system_lines! {
         },
         /// A command hook has printed something.
         "hook_progress" => HookProgress(Box<HookProgress>) {
-            /// Names this run of the hook.
+            /// The id of this run of the hook.
             hook_id: Text,
             /// The hook.
             hook_name: Text,
@@ -279,7 +279,7 @@ system_lines! {
         },
         /// A command hook has ended.
         "hook_response" => HookResponse(Box<HookResponse>) {
-            /// Names this run of the hook.
+            /// The id of this run of the hook.
             hook_id: Text,
             /// The hook.
             hook_name: Text,
@@ -293,16 +293,16 @@ system_lines! {
             stderr: Text,
             /// Its exit code.
             exit_code: Number,
-            /// How it went.
+            /// The outcome.
             outcome: HookOutcome,
         },
         /// A plugin is being installed.
         "plugin_install" => PluginInstall(Box<PluginInstall>) {
-            /// How it goes: `started`, `installed`, `failed` or `completed`.
+            /// The status: `started`, `installed`, `failed` or `completed`.
             status: Text,
             /// The plugin.
             name: Text,
-            /// What went wrong.
+            /// The error.
             error: Text,
         },
         /// A sub-agent or a background command was started.
@@ -315,26 +315,26 @@ system_lines! {
             tool_use_id: ToolUseId,
             /// What it does.
             description: Text,
-            /// What kind of sub-agent.
+            /// The kind of sub-agent.
             subagent_type: Text,
-            /// Whether the conversation goes on meanwhile.
+            /// Whether it runs in the background.
             is_backgrounded: bool,
             /// How deep it is nested, from 1.
             spawn_depth: Number,
             /// The task that started it.
             parent_task_id: TaskId,
-            /// What kind of task.
+            /// The kind of task.
             task_type: TaskType,
             /// The workflow it runs.
             workflow_name: Text,
-            /// What it was told.
+            /// The prompt.
             prompt: Text,
             /// Not for the transcript.
             skip_transcript: bool,
             /// Not worth showing.
             ambient: bool,
         },
-        /// A sub-agent or a background command is getting on.
+        /// A sub-agent or a background command made progress.
         "task_progress" => TaskProgress(Box<TaskProgress>) {
             /// The task.
             task_id: TaskId,
@@ -344,13 +344,13 @@ system_lines! {
             tool_use_id: ToolUseId,
             /// What it does now.
             description: Text,
-            /// What kind of sub-agent.
+            /// The kind of sub-agent.
             subagent_type: Text,
-            /// What it has used.
+            /// The usage.
             usage: TaskUsage,
             /// The tool it called last.
             last_tool_name: Text,
-            /// What it has come to.
+            /// The summary.
             summary: Text,
         },
         /// Something about a task changed.
@@ -370,15 +370,15 @@ system_lines! {
             run_id: Text,
             /// The tool call that started it.
             tool_use_id: ToolUseId,
-            /// How it ended.
+            /// The status at the end.
             status: TaskStatus,
             /// Why it was stopped.
             reason: Text,
-            /// Where its output lies.
+            /// The file with its output.
             output_file: Text,
-            /// What it came to.
+            /// The summary.
             summary: Text,
-            /// What it used.
+            /// The usage.
             usage: TaskUsage,
             /// What it links to.
             resource_links: RawJson,
@@ -392,7 +392,7 @@ system_lines! {
             /// The tasks: they replace those known before.
             tasks: Vec<BackgroundTask>,
         },
-        /// How much the model has thought so far.
+        /// An estimate of the thinking tokens so far.
         "thinking_tokens" => ThinkingTokens(Box<ThinkingTokens>) {
             /// In all.
             estimated_tokens: Number,
@@ -401,16 +401,16 @@ system_lines! {
             /// The prompt that this turn answers.
             user_message_uuid: Uuid,
         },
-        /// The session is busy, waits for a person, or is idle.
+        /// The session is running, requires action, or is idle.
         "session_state_changed" => SessionStateChanged(Box<SessionStateChanged>) {
             /// The state.
             state: SessionState,
             /// For the host library only, not for its user.
             sdk_host_only: bool,
         },
-        /// The process is about to end.
+        /// The process is shutting down.
         "worker_shutting_down" => WorkerShuttingDown(Box<WorkerShuttingDown>) {
-            /// Why.
+            /// The reason.
             reason: Text,
         },
         /// The slash commands, all of them.
@@ -418,17 +418,17 @@ system_lines! {
             /// The commands.
             commands: Vec<SlashCommand>,
         },
-        /// Something to show to the person.
+        /// A notification for the user.
         "notification" => Notification(Box<Notification>) {
             /// Names it, so that a later one can replace it.
             key: Text,
             /// The text.
             text: Text,
-            /// How urgent it is.
+            /// The priority.
             priority: NotificationPriority,
             /// Its colour.
             color: Text,
-            /// For how long it should be seen.
+            /// How long to show it, in milliseconds.
             timeout_ms: Number,
         },
         /// Files were uploaded.
@@ -440,7 +440,7 @@ system_lines! {
             /// When.
             processed_at: RawJson,
         },
-        /// Memories were looked up.
+        /// Memories were recalled.
         "memory_recall" => MemoryRecall(Box<MemoryRecall>) {
             /// How: `select` or `synthesize`.
             mode: Text,
@@ -454,7 +454,7 @@ system_lines! {
             /// The question.
             elicitation_id: Text,
         },
-        /// A tool call was not allowed, and nobody was asked. The result has the full list.
+        /// A tool call was denied without asking the host. The result has the full list.
         "permission_denied" => PermissionDenied(Box<PermissionDenied>) {
             /// The tool.
             tool_name: Text,
@@ -462,18 +462,18 @@ system_lines! {
             tool_use_id: ToolUseId,
             /// The sub-agent that called.
             agent_id: AgentId,
-            /// By what kind of reason.
+            /// The kind of reason.
             decision_reason_type: Text,
-            /// By which reason.
+            /// The reason code.
             decision_reason_code: Text,
-            /// Why.
+            /// The reason.
             decision_reason: Text,
-            /// What the model is told.
+            /// The message for the model.
             message: Text,
         },
         /// The host's own transcript store failed. Written by host libraries, not by the CLI.
         "mirror_error" => MirrorError(Box<MirrorError>) {
-            /// What went wrong.
+            /// The error.
             error: Text,
             /// Which transcript.
             key: RawJson,
@@ -482,15 +482,15 @@ system_lines! {
         "informational" => Informational(Box<Informational>) {
             /// The notice.
             content: Text,
-            /// How important it is.
+            /// The level.
             level: NoticeLevel,
             /// The tool call it is about.
             tool_use_id: ToolUseId,
-            /// The turn does not go on.
+            /// The turn ends.
             prevent_continuation: bool,
             /// What kind of notice: `hook_callback_failed`…
             tag: Text,
-            /// What became of the prompt.
+            /// What happened to the prompt.
             prompt_submit_outcome: PromptSubmitOutcome,
             /// A model may not be used.
             model_restriction: RawJson,
@@ -501,7 +501,7 @@ system_lines! {
             /// When it was written.
             timestamp: Text,
         },
-        /// The disk is full: something was not written.
+        /// The disk is full: writes were lost.
         "session_writes_lost" => SessionWritesLost(Box<SessionWritesLost>) {
             /// The system's error: `ENOSPC` or `EDQUOT`.
             error_code: Text,
@@ -531,7 +531,7 @@ system_lines! {
         },
         /// A prompt overtook the turn.
         "turn_preempted" => TurnPreempted(Box<TurnPreempted>) {
-            /// Why.
+            /// The reason.
             reason: Text,
             /// The prompt that overtook.
             preempted_by_uuid: Uuid,
@@ -596,11 +596,11 @@ system_lines! {
             /// The branch.
             branch: Text,
         },
-        /// What the person is about to do.
+        /// The intent of the user.
         "dev_intent" => DevIntent(Box<DevIntent>) {
             /// What.
             kind: Text,
-            /// Why one thinks so.
+            /// The trigger.
             trigger: Text,
         },
         /// A draft of feedback waits.
@@ -611,12 +611,12 @@ system_lines! {
             draft_type: Text,
             /// Its title.
             title: Text,
-            /// How it begins.
+            /// The beginning of its text.
             details_preview: Text,
         },
         /// A cloud session changed.
         "cloud_session_delta" => CloudSessionDelta(Box<CloudSessionDelta>) {
-            /// The how-many-eth change.
+            /// The number of this change.
             seq: Number,
             /// What changed.
             changed: RawJson,
@@ -636,15 +636,15 @@ system_lines! {
         },
         /// A plugin notifies.
         "ui_notify" => UiNotify(Box<UiNotify>) {},
-        /// A plugin takes a notification back.
+        /// A plugin cancels a notification.
         "ui_notify_cancel" => UiNotifyCancel(Box<UiNotifyCancel>) {},
-        /// A plugin says something in passing.
+        /// A plugin shows a short message.
         "ui_toast" => UiToast(Box<UiToast>) {
             /// The plugin.
             plugin: Text,
             /// The text.
             text: Text,
-            /// For how long it should be seen.
+            /// How long to show it, in milliseconds.
             timeout_ms: Number,
         },
         /// A plugin's status line.
@@ -665,18 +665,18 @@ system_lines! {
         "ui_scroll" => UiScroll(Box<UiScroll>) {},
         /// A plugin's surface has the focus.
         "ui_focus" => UiFocus(Box<UiFocus>) {},
-        /// What the turn came to, in one sentence.
+        /// A summary of the turn, in one sentence.
         "post_turn_summary" => PostTurnSummary(Box<PostTurnSummary>) {
             /// The line it is about.
             summarizes_uuid: Uuid,
-            /// How things stand.
+            /// The status.
             status_category: Text,
             /// In one sentence.
             status_detail: Text,
-            /// What the person must do.
+            /// What the user must do.
             needs_action: RawJson,
         },
-        /// What the agent does now, in one sentence.
+        /// The current activity of the agent, in one sentence.
         "task_summary" => TaskSummary(Box<TaskSummary>) {
             /// The sentence.
             detail: Text,
@@ -686,7 +686,7 @@ system_lines! {
             /// The facts.
             metadata: RawJson,
         },
-        /// Legacy: the end of a turn, as the oldest descriptions have it.
+        /// Legacy: the end of a turn.
         "result" => Result(Box<SystemResult>) => legacy,
     }
 }
@@ -734,7 +734,7 @@ words! {
         Connected = "connected",
         /// It could not be.
         Failed = "failed",
-        /// Somebody must log in.
+        /// It needs a login.
         NeedsAuth = "needs-auth",
         /// Not yet.
         Pending = "pending",
@@ -748,7 +748,7 @@ record! {
     InitPlugin {
         /// Its name.
         name: Text,
-        /// Where it lies.
+        /// The path.
         path: Text,
         /// Its version.
         version: Text,
@@ -764,11 +764,11 @@ record! {
         plugin: Text,
         /// What kind of error.
         kind "type": Text,
-        /// What went wrong.
+        /// The error.
         message: Text,
         /// The file.
         path: Text,
-        /// Who insists on it.
+        /// The policy that requires it.
         managed_lock: RawJson,
     }
 }
@@ -784,7 +784,7 @@ record! {
 }
 
 words! {
-    /// What the agent is busy with.
+    /// The activity of the agent.
     StatusKind {
         /// It compacts the context.
         Compacting = "compacting",
@@ -794,9 +794,9 @@ words! {
 }
 
 words! {
-    /// How compaction went.
+    /// The result of compaction.
     CompactResult {
-        /// Well.
+        /// Success.
         Success = "success",
         /// It failed.
         Failed = "failed",
@@ -804,9 +804,9 @@ words! {
 }
 
 record! {
-    /// How the context was compacted.
+    /// Details of a compaction.
     CompactMetadata {
-        /// Who asked for it.
+        /// The trigger.
         trigger: CompactTrigger,
         /// Tokens before.
         pre_tokens: Number,
@@ -814,7 +814,7 @@ record! {
         post_tokens: Number,
         /// Tokens dropped so far.
         cumulative_dropped_tokens: Number,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: Number,
         /// What was kept.
         preserved_segment: PreservedSegment,
@@ -826,7 +826,7 @@ record! {
 words! {
     /// Who asked for compaction.
     CompactTrigger {
-        /// A person.
+        /// The user.
         Manual = "manual",
         /// The context was full.
         Auto = "auto",
@@ -838,7 +838,7 @@ record! {
     PreservedSegment {
         /// The first.
         head_uuid: Uuid,
-        /// The one they hang on.
+        /// The line they follow.
         anchor_uuid: Uuid,
         /// The last.
         tail_uuid: Uuid,
@@ -848,7 +848,7 @@ record! {
 record! {
     /// Lines that compaction kept.
     PreservedMessages {
-        /// The one they hang on.
+        /// The line they follow.
         anchor_uuid: Uuid,
         /// Which.
         uuids: Vec<Uuid>,
@@ -860,19 +860,19 @@ record! {
 record! {
     /// The API did not answer.
     NoResponse {
-        /// How long it was waited for.
+        /// How long it waited, in milliseconds.
         waited_ms: Number,
-        /// How long until the next try.
+        /// The delay before the next attempt, in milliseconds.
         retry_wait_ms: Number,
     }
 }
 
 words! {
-    /// What a session is doing.
+    /// The state of a session.
     SessionState {
-        /// Nothing more will happen without input.
+        /// It waits for input.
         Idle = "idle",
-        /// It works.
+        /// Running.
         Running = "running",
         /// It waits for an answer.
         RequiresAction = "requires_action",
@@ -880,7 +880,7 @@ words! {
 }
 
 words! {
-    /// What kind of task.
+    /// The kind of task.
     TaskType {
         /// A sub-agent.
         LocalAgent = "local_agent",
@@ -894,7 +894,7 @@ words! {
 }
 
 record! {
-    /// What a task has used.
+    /// The usage of a task.
     TaskUsage {
         /// Tokens.
         total_tokens: Number,
@@ -916,29 +916,29 @@ record! {
         end_time: Number,
         /// For how long it was paused.
         total_paused_ms: Number,
-        /// What went wrong.
+        /// The error.
         error: Text,
-        /// Whether the conversation goes on meanwhile.
+        /// Whether it runs in the background.
         is_backgrounded: bool,
     }
 }
 
 words! {
-    /// How a task stands.
+    /// The status of a task.
     TaskStatus {
-        /// It has not begun.
+        /// Pending.
         Pending = "pending",
-        /// It runs.
+        /// Running.
         Running = "running",
-        /// It is done.
+        /// Completed.
         Completed = "completed",
         /// It failed.
         Failed = "failed",
-        /// It was killed.
+        /// Killed.
         Killed = "killed",
-        /// It is paused.
+        /// Paused.
         Paused = "paused",
-        /// It was stopped.
+        /// Stopped.
         Stopped = "stopped",
     }
 }
@@ -950,9 +950,9 @@ record! {
         task_id: TaskId,
         /// The run it belongs to.
         run_id: Text,
-        /// What kind of task.
+        /// The kind of task.
         task_type: TaskType,
-        /// What kind of sub-agent.
+        /// The kind of sub-agent.
         subagent_type: Text,
         /// What it does.
         description: Text,
@@ -964,41 +964,41 @@ record! {
 }
 
 words! {
-    /// How important a notice is.
+    /// The level of a notice.
     NoticeLevel {
-        /// Good to know.
+        /// Information.
         Info = "info",
-        /// Worth reading.
+        /// A notice.
         Notice = "notice",
-        /// Worth trying.
+        /// A suggestion.
         Suggestion = "suggestion",
-        /// Worth worrying.
+        /// A warning.
         Warning = "warning",
     }
 }
 
 record! {
-    /// What became of a prompt that a hook looked at.
+    /// What happened to a prompt that a hook checked.
     PromptSubmitOutcome {
         /// What happened.
         kind: Text,
         /// Whether the prompt stays in the conversation.
         prompt_kept: bool,
-        /// Why.
+        /// The reason.
         reason: Text,
     }
 }
 
 words! {
-    /// How urgent a notification is.
+    /// The priority of a notification.
     NotificationPriority {
-        /// Not very.
+        /// Low.
         Low = "low",
-        /// Somewhat.
+        /// Medium.
         Medium = "medium",
-        /// Very.
+        /// High.
         High = "high",
-        /// At once.
+        /// Immediate.
         Immediate = "immediate",
     }
 }
@@ -1018,19 +1018,19 @@ record! {
 record! {
     /// A memory.
     Memory {
-        /// Where it lies.
+        /// The path.
         path: Text,
         /// Whose it is: `personal`, `team` or `organization`.
         scope: Text,
-        /// What it says.
+        /// The text.
         content: Text,
     }
 }
 
 words! {
-    /// How a command hook went.
+    /// The outcome of a command hook.
     HookOutcome {
-        /// Well.
+        /// Success.
         Success = "success",
         /// It failed.
         Error = "error",

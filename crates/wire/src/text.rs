@@ -22,7 +22,7 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Long {
     text: String,
-    /// What stood between the quotes, if no `str` can hold that: the text is its nearest valid reading.
+    /// The characters between the quotes, if they are not valid Unicode: the text is the closest valid reading.
     escaped: Option<String>,
 }
 
@@ -134,7 +134,7 @@ impl Text {
         }
     }
 
-    /// What stood between the quotes, when it holds escapes that are no Unicode text.
+    /// The characters between the quotes, if they have escapes that are not Unicode text.
     pub(crate) fn lone_surrogates(&self) -> Option<&str> {
         match &self.0 {
             Repr::Slice { source: Source::Long(long), .. } => long.escaped.as_deref(),
@@ -156,7 +156,7 @@ impl Text {
         }
     }
 
-    /// The same text in an allocation of its own, so that its line can be freed.
+    /// Copies the text, so that its line can be freed.
     #[must_use]
     pub fn detach(&self) -> Self {
         match &self.0 {

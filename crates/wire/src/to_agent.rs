@@ -16,13 +16,13 @@ union! {
     ToAgent by "type" {
         /// A prompt.
         "user" => Prompt(Box<Prompt>),
-        /// The host asks for something.
+        /// A request of the host.
         "control_request" => ControlRequest(Box<ControlRequestToAgent>),
-        /// The answer to a request of the agent.
+        /// The response to a request of the agent.
         "control_response" => ControlResponse(Box<ControlResponse>),
-        /// The host takes its request back.
+        /// The host cancels its request.
         "control_cancel_request" => ControlCancelRequest(Box<ControlCancelRequest>),
-        /// Nothing, to keep the connection alive.
+        /// A keep-alive without content.
         "keep_alive" => KeepAlive(Box<KeepAlive>),
         /// New values for some environment variables. Only a few are taken: tokens of the host.
         "update_environment_variables" => UpdateEnvironmentVariables(Box<UpdateEnvironmentVariables>) {
@@ -31,57 +31,57 @@ union! {
             /// With it, an answer comes back.
             request_id: RequestId,
         },
-        /// Run a command in the person's name.
+        /// Run a command for the user.
         "bash_command" => BashCommand(Box<BashCommand>) {
             /// The command.
             command: Text,
             /// Where.
             cwd: Text,
-            /// Names it.
+            /// Its id.
             uuid: Uuid,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
         },
         /// A notification for the model.
         "queued_notification" => QueuedNotification(Box<QueuedNotification>) {
             /// The notification.
             notification: QueuedNotificationBody,
-            /// Names the line.
+            /// The id of this line.
             uuid: Uuid,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
         },
         /// A notice of another session.
         "session_notice" => SessionNotice(Box<SessionNotice>) {
-            /// Names it.
+            /// Its id.
             uuid: Uuid,
             /// What kind of notice.
             notice_class: Text,
             /// The other session.
             from_session_id: SessionId,
-            /// What it says.
+            /// The text.
             content: RawJson,
             /// Always true.
             is_synthetic "isSynthetic": bool,
             /// How it came in.
             inbound_origin: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
         },
-        /// Something the model is to have said.
+        /// An assistant message to add to the conversation.
         "assistant" => Assistant(Box<Assistant>),
-        /// Something the agent is to have said about itself.
+        /// A system line to add to the conversation.
         "system" => System(Box<System>),
         /// Start a workflow.
         "workflow_launch" => WorkflowLaunch(Box<WorkflowLaunch>) {
-            /// Names the line.
+            /// The id of this line.
             uuid: Uuid,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
         },
-        /// Legacy: allow the tool call that waits.
+        /// Legacy: allow the pending tool call.
         "approve" => Approve(Box<Approve>) => legacy,
-        /// Legacy: do not allow it.
+        /// Legacy: deny it.
         "deny" => Deny(Box<DenyLine>) => legacy,
         /// Legacy: the result of a tool.
         "tool_result" => ToolResult(Box<ToolResultLine>) => legacy,
@@ -101,7 +101,7 @@ impl ToAgent {
         }
     }
 
-    /// Whether this version knows the type and the subtype.
+    /// Whether the type and the subtype are known.
     pub(crate) fn is_understood(&self) -> bool {
         match self {
             Self::Unknown(_) => false,
@@ -114,7 +114,7 @@ impl ToAgent {
         }
     }
 
-    /// Whether only the oldest descriptions of the protocol have this line.
+    /// Whether only the legacy descriptions of the protocol have this line.
     pub fn is_legacy(&self) -> bool {
         is_legacy(self)
     }
@@ -123,13 +123,13 @@ impl ToAgent {
 record! {
     /// A notification for the model.
     QueuedNotificationBody {
-        /// Names it.
+        /// Its id.
         notification_id: Text,
         /// Where it comes from.
         origin: Origin,
-        /// What it says.
+        /// The text.
         content: RawJson,
-        /// Its place in the queue.
+        /// Its priority in the queue.
         priority: crate::lines::Priority,
         /// When it was queued.
         queued_at: RawJson,

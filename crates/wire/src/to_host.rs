@@ -17,29 +17,29 @@ union! {
         "stream_event" => StreamEvent(Box<StreamLine>),
         /// A finished block of the answer.
         "assistant" => Assistant(Box<Assistant>),
-        /// What a tool gave back, a marker, or the replay of a prompt.
+        /// The result of a tool, a marker, or the replay of a prompt.
         "user" => User(Box<User>),
         /// The end of a turn.
         "result" => Result(Box<TurnResult>),
-        /// What the agent says about itself.
+        /// A system line.
         "system" => System(System),
-        /// The agent asks for something.
+        /// A request of the agent.
         "control_request" => ControlRequest(Box<ControlRequestToHost>),
-        /// The answer to a request of the host.
+        /// The response to a request of the host.
         "control_response" => ControlResponse(Box<ControlResponse>),
-        /// The sender takes its own request back. Answer nothing.
+        /// The sender cancels its own request. Do not answer.
         "control_cancel_request" => ControlCancelRequest(Box<ControlCancelRequest>) {
             /// The request.
             request_id: RequestId,
         },
-        /// Nothing, to keep the connection alive.
+        /// A keep-alive without content.
         "keep_alive" => KeepAlive(Box<KeepAlive>) {
             /// How far the start has come.
             startup_mark: RawJson,
         },
         /// A tool is still running.
         "tool_progress" => ToolProgress(Box<ToolProgress>) {
-            /// The call; on a heartbeat, an id of its own.
+            /// The call; on a heartbeat, another id.
             tool_use_id: ToolUseId,
             /// The tool.
             tool_name: Text,
@@ -47,20 +47,20 @@ union! {
             parent_tool_use_id: ToolUseId,
             /// For how long.
             elapsed_time_seconds: Number,
-            /// The task it became.
+            /// The task, if the call moved to the background.
             task_id: TaskId,
-            /// Only to say that it lives.
+            /// A sign of life without progress.
             heartbeat: bool,
             /// The kind of sub-agent.
             subagent_type: Text,
-            /// A sub-agent's request to the API is being tried again.
+            /// A request of a sub-agent to the API is retried.
             subagent_retry: SubagentRetry,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
-        /// What some tool calls came to, in one sentence.
+        /// A summary of some tool calls, in one sentence.
         "tool_use_summary" => ToolUseSummary(Box<ToolUseSummary>) {
             /// The sentence.
             summary: Text,
@@ -68,47 +68,47 @@ union! {
             preceding_tool_use_ids: Vec<ToolUseId>,
             /// When it was written.
             timestamp: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
-        /// How logging in goes.
+        /// The state of a login.
         "auth_status" => AuthStatus(Box<AuthStatus>) {
-            /// Whether it is going on.
+            /// Whether a login is in progress.
             is_authenticating "isAuthenticating": bool,
             /// What to show.
             output: Vec<Text>,
-            /// What went wrong.
+            /// The error.
             error: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
         /// How much of a rate limit is left.
         "rate_limit_event" => RateLimitEvent(Box<RateLimitEvent>) {
             /// The limit.
             rate_limit_info: RateLimitInfo,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
-        /// What the person may want to ask next.
+        /// A suggestion for the next prompt.
         "prompt_suggestion" => PromptSuggestion(Box<PromptSuggestion>) {
             /// The prompt.
             suggestion: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
-        /// The conversation starts anew; later lines have another `session_id`, totals start at zero.
+        /// The conversation was reset. Later lines have another `session_id`; totals start at zero.
         "conversation_reset" => ConversationReset(Box<ConversationReset>) {
             /// The new conversation. It is not the new `session_id`.
             new_conversation_id: Text,
-            /// Why.
+            /// The reason.
             trigger: ResetTrigger,
             /// The prompt that caused it.
             user_message_uuid: Uuid,
@@ -116,14 +116,14 @@ union! {
             timestamp: Text,
             /// The old conversation.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
-        /// What becomes of a prompt that the host gave a uuid.
+        /// The state of a prompt that has a uuid.
         "command_lifecycle" => CommandLifecycle(Box<CommandLifecycle>) {
             /// The prompt.
             command_uuid: Uuid,
-            /// What became of it.
+            /// The state.
             state: CommandState,
             /// What woke the agent.
             wakeup_source: Text,
@@ -131,27 +131,27 @@ union! {
             scheduled_for: RawJson,
             /// It overtook others.
             ran_ahead: bool,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
         /// The goal that the agent works towards.
         "active_goal" => ActiveGoal(Box<ActiveGoalLine>) {
             /// The goal; null when there is none any more.
             value: ActiveGoal,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
         /// When the context will be compacted.
         "autocompact_state" => AutocompactState(Box<AutocompactStateLine>) {
             /// The state.
             value: AutocompactState,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
         /// Entries of the transcript on disk, for a host that keeps its own. Only with
@@ -166,21 +166,21 @@ union! {
         "streamlined_text" => StreamlinedText(Box<StreamlinedText>) {
             /// The text.
             text: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
         /// Tool calls of a condensed output. Never seen; named by some descriptions.
         "streamlined_tool_use_summary" => StreamlinedToolUseSummary(Box<StreamlinedToolUseSummary>) {
             /// The sentence.
             tool_summary: Text,
-            /// The conversation.
+            /// The session.
             session_id: SessionId,
-            /// Names this line.
+            /// The id of this line.
             uuid: Uuid,
         },
-        /// Legacy: something went wrong.
+        /// Legacy: an error.
         "error" => Error(Box<ErrorLine>) => legacy,
     }
 }
@@ -237,7 +237,7 @@ impl ToHost {
         }
     }
 
-    /// Names the line.
+    /// The id of this line.
     pub fn uuid(&self) -> Option<&Uuid> {
         ids!(self, uuid)
     }
@@ -247,7 +247,7 @@ impl ToHost {
         ids!(self, session_id)
     }
 
-    /// Whether this version knows the type and the subtype.
+    /// Whether the type and the subtype are known.
     pub(crate) fn is_understood(&self) -> bool {
         match self {
             Self::Unknown(_) => false,
@@ -262,26 +262,26 @@ impl ToHost {
         }
     }
 
-    /// Whether only the oldest descriptions of the protocol have this line.
+    /// Whether only the legacy descriptions of the protocol have this line.
     pub fn is_legacy(&self) -> bool {
         is_legacy(self)
     }
 }
 
 record! {
-    /// A sub-agent's request to the API is being tried again.
+    /// A request of a sub-agent to the API is retried.
     SubagentRetry {
         /// The sub-agent.
         agent_id: AgentId,
-        /// The how-many-eth try.
+        /// The number of this attempt, from 1.
         attempt: Number,
-        /// How many there will be.
+        /// The maximum number of attempts.
         max_retries: Number,
-        /// How long it waits.
+        /// The delay before the next attempt, in milliseconds.
         retry_delay_ms: Number,
         /// The API's HTTP status.
         error_status: Number,
-        /// What went wrong.
+        /// The error.
         error_category: ApiErrorKind,
     }
 }
@@ -291,7 +291,7 @@ record! {
     RateLimitInfo {
         /// Whether requests are allowed.
         status: RateLimitStatus,
-        /// When it starts anew, in seconds since 1970.
+        /// When it resets, in seconds since 1970.
         resets_at "resetsAt": Number,
         /// Which limit.
         rate_limit_type "rateLimitType": RateLimitType,
@@ -299,7 +299,7 @@ record! {
         utilization: Number,
         /// Whether more may be bought.
         overage_status "overageStatus": RateLimitStatus,
-        /// When that starts anew.
+        /// When the overage resets, in seconds since 1970.
         overage_resets_at "overageResetsAt": Number,
         /// Why no more may be bought.
         overage_disabled_reason "overageDisabledReason": Text,
@@ -311,11 +311,11 @@ record! {
         overage_enabled "overageEnabled": bool,
         /// The threshold that was passed.
         surpassed_threshold "surpassedThreshold": Number,
-        /// Whom it limits.
+        /// The scope of the limit.
         limit_scope "limitScope": Text,
         /// What to do about it.
         error_code "errorCode": Text,
-        /// Whether the person may buy credits.
+        /// Whether the user may buy credits.
         can_user_purchase_credits "canUserPurchaseCredits": bool,
         /// Whether there is a way to pay.
         has_chargeable_saved_payment_method "hasChargeableSavedPaymentMethod": bool,
@@ -353,13 +353,13 @@ words! {
         SevenDayOverageIncluded = "seven_day_overage_included",
         /// What may be bought.
         Overage = "overage",
-        /// One hour. Only the oldest descriptions have it.
+        /// One hour. Legacy.
         Hourly = "hourly" => legacy,
     }
 }
 
 words! {
-    /// Why a conversation starts anew.
+    /// The reason for a reset.
     ResetTrigger {
         /// `/clear`.
         Clear = "clear",
@@ -373,19 +373,19 @@ words! {
 }
 
 words! {
-    /// What becomes of a prompt.
+    /// The state of a prompt.
     CommandState {
-        /// It waits.
+        /// Queued.
         Queued = "queued",
         /// Its turn has begun.
         Started = "started",
         /// Its turn has ended.
         Completed = "completed",
-        /// It was taken back.
+        /// Cancelled.
         Cancelled = "cancelled",
-        /// It was thrown away.
+        /// Discarded.
         Discarded = "discarded",
-        /// It was not taken.
+        /// Refused.
         Refused = "refused",
     }
 }
@@ -417,7 +417,7 @@ record! {
         threshold: Number,
         /// Whether it cannot be switched off.
         enforced: bool,
-        /// Who decided.
+        /// The source of the decision.
         source: Text,
     }
 }

@@ -21,7 +21,11 @@ use serde_json::Value;
 use crate::json::{Fault, Parser, Writer};
 use crate::text::Source;
 
-/// A type that stands on the wire. Implemented by this crate's types only.
+/// Seals [`Wire`]. The tables of this crate and of `duologue-protocol` implement it.
+#[doc(hidden)]
+pub trait Sealed: Sized {}
+
+/// A type of the protocol. Sealed: only the types of this crate and of `duologue-protocol` implement it.
 ///
 /// ```
 /// use duologue_wire::Wire;
@@ -36,7 +40,7 @@ use crate::text::Source;
 /// );
 /// # Ok::<(), duologue_wire::Fault>(())
 /// ```
-pub trait Wire: Sized {
+pub trait Wire: Sealed {
     /// Reads one value.
     #[doc(hidden)]
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault>;

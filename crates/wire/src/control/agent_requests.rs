@@ -14,7 +14,7 @@ use super::{Ack, Opaque, control_requests};
 control_requests! {
     /// A request of the agent to the host, by `subtype`.
     AgentRequest, AgentRequestReply {
-        /// May this tool be called?
+        /// Ask for permission to call a tool.
         "can_use_tool" => CanUseTool {
             /// The tool.
             tool_name: Text,
@@ -24,15 +24,15 @@ control_requests! {
             input: RawObject,
             /// What the call does, for people.
             description: Text,
-            /// What could be allowed for good.
+            /// Suggested changes of the permissions.
             permission_suggestions: Vec<PermissionUpdate>,
-            /// The path that is out of bounds.
+            /// The path outside the allowed directories.
             blocked_path: Text,
-            /// Why it is asked.
+            /// The reason for the question.
             decision_reason: Text,
-            /// Why it is asked, by kind.
+            /// The kind of reason.
             decision_reason_type: DecisionReasonType,
-            /// Why it is asked, for programs.
+            /// The reason code.
             decision_reason_code: Text,
             /// Where the rule that asks was set.
             decision_reason_rule_source: Text,
@@ -52,17 +52,17 @@ control_requests! {
             agent_id: AgentId,
             /// Whether a classifier could allow it.
             classifier_approvable: bool,
-            /// Do not offer to allow it for good.
+            /// Do not offer to allow it permanently.
             suppress_always_allow_rule: bool,
-            /// The answer to offer first is no.
+            /// The default answer is deny.
             default_to_no: bool,
-            /// A person must answer: it is a question or a plan.
+            /// The user must answer: it is a question or a plan.
             requires_user_interaction: bool,
-            /// The server's policy says ask.
+            /// The policy of the server requires a question.
             server_policy_ask_only: bool,
             /// The plugin that calls.
             plugin: RawJson,
-            /// What the server says.
+            /// A text of the server.
             server_prompt: RawJson,
             /// The folder of the computer.
             computer_folder: RawJson,
@@ -73,11 +73,11 @@ control_requests! {
             /// The call. Absent up to version 2.0.1.
             tool_use_id: ToolUseId,
         } -> PermissionResult,
-        /// What does this hook say?
+        /// Call a hook of the host.
         "hook_callback" => HookCallback {
             /// The callback, by the host's choice.
             callback_id: CallbackId,
-            /// What happened.
+            /// The input of the hook.
             input: HookInput,
             /// The tool call; a random id for events that have none.
             tool_use_id: ToolUseId,
@@ -85,14 +85,14 @@ control_requests! {
             issued_at: RawJson,
             /// How long the agent waits.
             deadline_ms: Number,
-            /// The hook, as the oldest descriptions name it.
+            /// Legacy: the name of the hook.
             hook_name: Text => legacy,
-            /// What happened, as the oldest descriptions have it.
+            /// Legacy: the input of the hook.
             hook_data: RawJson => legacy,
         } -> HookOutput,
         /// A message for one of the host's MCP servers.
         "mcp_message" => McpMessage -> McpMessageReply,
-        /// An MCP server asks the person something.
+        /// An MCP server asks the user something.
         "elicitation" => Elicitation {
             /// The server.
             mcp_server_name: Text,
@@ -102,7 +102,7 @@ control_requests! {
             mode: Text,
             /// Where to answer.
             url: Text,
-            /// Names the question.
+            /// The id of the question.
             elicitation_id: Text,
             /// What the answer must look like.
             requested_schema: RawObject,
@@ -120,7 +120,7 @@ control_requests! {
             /// The answer.
             content: RawJson,
         },
-        /// A dialog for the person. Leave kinds unanswered that the host did not declare.
+        /// A dialog for the user. Do not answer kinds that the host did not declare.
         "request_user_dialog" => RequestUserDialog {
             /// What kind of dialog.
             dialog_kind: Text,
@@ -131,14 +131,14 @@ control_requests! {
         } -> UserDialogReply {
             /// `completed` or `cancelled`.
             behavior: Text,
-            /// What the person chose.
+            /// The choice of the user.
             result: RawJson,
         },
         /// A fresh token for the login.
         "oauth_token_refresh" => OauthTokenRefresh {
             /// What it is for.
             kind: Text,
-            /// How the old one stands.
+            /// The state of the old token.
             token_state: RawJson,
             /// The call that was refused.
             refused_call: RawJson,
@@ -166,12 +166,12 @@ control_requests! {
             /// The secret; null if there is none.
             work_secret: Text,
         },
-        /// Copy text for the person.
+        /// Copy text to the clipboard of the user.
         "ui_copy" => UiCopy {
             /// The text.
             text: Text,
         } -> UiReply,
-        /// What stands in the input line?
+        /// Read the input line.
         "ui_prompt_read" => UiPromptRead {} -> UiReply,
         /// Put text into the input line.
         "ui_prompt_fill" => UiPromptFill {
@@ -185,17 +185,17 @@ control_requests! {
             /// The text.
             text: Text,
         } -> UiReply,
-        /// What is selected?
+        /// Read the selection.
         "ui_read_selection" => UiReadSelection {} -> UiReply,
-        /// For hosted sessions.
+        /// For hosted sessions. Do not answer.
         "remote_tool_call" => RemoteToolCall {} -> Opaque,
-        /// For hosted sessions.
+        /// For hosted sessions. Do not answer.
         "remote_plumbing_call" => RemotePlumbingCall {} -> Opaque,
-        /// For hosted sessions.
+        /// For hosted sessions. Do not answer.
         "remote_tools_probe" => RemoteToolsProbe {} -> Opaque,
-        /// For hosted sessions.
+        /// For hosted sessions. Do not answer.
         "remote_tools_reannounce" => RemoteToolsReannounce {} -> Opaque,
-        /// Legacy: the agent acknowledges an interrupt with a request of its own. Answer it with an acknowledgement.
+        /// Legacy: the agent acknowledges an interrupt with a request. Answer it with an acknowledgement.
         "sdk_control_interrupt" => SdkControlInterrupt {} -> Ack => legacy,
     }
 }
@@ -256,7 +256,7 @@ record! {
     UiReply {
         /// The text was copied.
         copied: bool,
-        /// What stands in the input line, or is selected.
+        /// The text of the input line, or of the selection.
         text: Text,
         /// Where the cursor is.
         cursor: RawJson,

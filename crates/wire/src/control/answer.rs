@@ -11,13 +11,13 @@ use super::agent_requests::CanUseTool;
 use super::envelope::ControlResponse;
 use super::host_requests::McpMessageReply;
 
-/// What a host says when a person skips a question.
+/// The denial of a question that the user skipped.
 const SKIPPED: &str = "User skipped the question";
-/// What a host says when a person rejects a plan.
+/// The denial of a plan that the user rejected.
 const REJECTED: &str = "User rejected the plan";
 
 impl CanUseTool {
-    /// Yes, as it was asked.
+    /// Allows the call as requested.
     ///
     /// ```
     /// use duologue_wire::{Line, ToHost, Wire, control::{AgentRequest, ControlResponse}};
@@ -41,32 +41,32 @@ impl CanUseTool {
         self.allow_with(self.original_input())
     }
 
-    /// Yes, with another input.
+    /// Allows the call with another input.
     pub fn allow_with(&self, input: RawObject) -> PermissionResult {
         self.named(PermissionResult::allow(input))
     }
 
-    /// Yes, and change the permissions.
+    /// Allows the call and changes the permissions.
     pub fn allow_and_update(&self, updates: impl Into<Vec<PermissionUpdate>>) -> PermissionResult {
         self.named(PermissionResult::allow_and_update(self.original_input(), updates))
     }
 
-    /// Yes, now and always: all suggestions of the request are taken.
+    /// Allows the call, and applies all permission suggestions of the request.
     pub fn allow_always(&self) -> PermissionResult {
         self.allow_and_update(self.permission_suggestions.items())
     }
 
-    /// No; the model reads the message and goes on.
+    /// Denies. The model reads the message and continues.
     pub fn deny(&self, message: impl Into<Text>) -> PermissionResult {
         self.named(PermissionResult::deny(message))
     }
 
-    /// No, and the turn ends.
+    /// Denies and ends the turn.
     pub fn deny_and_interrupt(&self, message: impl Into<Text>) -> PermissionResult {
         self.named(PermissionResult::deny_and_interrupt(message))
     }
 
-    /// A question (`AskUserQuestion`), answered.
+    /// Answers a question (`AskUserQuestion`).
     ///
     /// ```
     /// use duologue_wire::{RawObject, control::CanUseTool, tool::Answers};
@@ -85,12 +85,12 @@ impl CanUseTool {
         self.allow_with(RawObject::from_wire(&answered).unwrap_or(input))
     }
 
-    /// A question (`AskUserQuestion`), skipped.
+    /// Skips a question (`AskUserQuestion`).
     pub fn skip_question(&self) -> PermissionResult {
         self.deny(SKIPPED)
     }
 
-    /// A plan (`ExitPlanMode`), approved; the agent goes on in the given mode.
+    /// Approves a plan (`ExitPlanMode`). The agent continues in the given mode.
     pub fn approve_plan(&self, mode: Option<PermissionMode>) -> PermissionResult {
         match mode {
             Some(mode) => self.allow_and_update([PermissionUpdate::set_mode(mode)]),
@@ -98,12 +98,12 @@ impl CanUseTool {
         }
     }
 
-    /// A plan (`ExitPlanMode`), sent back: the model reads what is missing and plans again.
+    /// Returns a plan (`ExitPlanMode`) with feedback. The model plans again.
     pub fn revise_plan(&self, feedback: impl Into<Text>) -> PermissionResult {
         self.deny(feedback)
     }
 
-    /// A plan (`ExitPlanMode`), rejected.
+    /// Rejects a plan (`ExitPlanMode`).
     pub fn reject_plan(&self) -> PermissionResult {
         self.deny(REJECTED)
     }

@@ -8,7 +8,7 @@ use crate::text::Text;
 use crate::wire::{Wire, record, union};
 
 record! {
-    /// The host asks the agent for something.
+    /// A request of the host to the agent.
     ///
     /// ```
     /// use duologue_wire::Wire;
@@ -21,9 +21,9 @@ record! {
     /// );
     /// ```
     ControlRequestToAgent ["type" = "control_request"] {
-        /// Names the request, by the host's choice.
+        /// The id of the request. The host chooses it.
         request_id: RequestId,
-        /// What is asked.
+        /// The request.
         request: HostRequest => required,
     }
 }
@@ -36,11 +36,11 @@ impl ControlRequestToAgent {
 }
 
 record! {
-    /// The agent asks the host for something.
+    /// A request of the agent to the host.
     ControlRequestToHost ["type" = "control_request"] {
-        /// Names the request, by the agent's choice.
+        /// The id of the request. The agent chooses it.
         request_id: RequestId,
-        /// What is asked.
+        /// The request.
         request: AgentRequest => required,
     }
 }
@@ -53,7 +53,7 @@ impl ControlRequestToHost {
 }
 
 record! {
-    /// The answer to a control request, in either direction.
+    /// The response to a control request, in either direction.
     ControlResponse ["type" = "control_response"] {
         /// The answer.
         response: Response => required,
@@ -61,23 +61,23 @@ record! {
 }
 
 impl ControlResponse {
-    /// It went well, and there is nothing more to say.
+    /// A success without payload.
     pub fn ack(id: impl Into<RequestId>) -> Self {
         Self::new().response(Response::Success(Success::new().request_id(id)))
     }
 
-    /// It went well, and this is the answer.
+    /// A success with this payload.
     pub fn success<T: Wire>(id: impl Into<RequestId>, payload: &T) -> Self {
         let success = Success::new().request_id(id).response(RawJson::from_wire(payload));
         Self::new().response(Response::Success(success))
     }
 
-    /// It did not go well.
+    /// An error.
     pub fn error(id: impl Into<RequestId>, error: impl Into<Text>) -> Self {
         Self::new().response(Response::Error(Failure::new().request_id(id).error(error)))
     }
 
-    /// The subtype is not one that this side knows. The words are the CLI's own.
+    /// The error for an unknown subtype, in the words of the CLI.
     pub fn unsupported(id: impl Into<RequestId>, subtype: &str) -> Self {
         let failure = Failure::new()
             .request_id(id)
@@ -97,9 +97,9 @@ impl ControlResponse {
 }
 
 union! {
-    /// The answer to a control request.
+    /// The response to a control request.
     Response by "subtype" closed {
-        /// A request went well.
+        /// The request succeeded.
         "success" => Success(Success) {
             /// The request.
             request_id: RequestId,
@@ -113,13 +113,13 @@ union! {
             /// Questions of MCP servers that are still open. On the answer to `initialize` only.
             pending_elicitation_requests: Vec<ControlRequestToHost>,
         },
-        /// A request did not go well.
+        /// The request failed.
         "error" => Error(Failure) {
             /// The request.
             request_id: RequestId,
-            /// What went wrong.
+            /// The error.
             error: Text,
-            /// What went wrong, for programs: `unsupported_request`, `invalid_mode`…
+            /// The error code: `unsupported_request`, `invalid_mode`…
             error_code: Text,
             /// The model it is about.
             model: Text,

@@ -37,7 +37,7 @@ control_requests! {
             system_prompt "systemPrompt": Vec<Text>,
             /// Is added to the system prompt.
             append_system_prompt "appendSystemPrompt": Text,
-            /// False: make the system prompt anew for every request.
+            /// False: build the system prompt again for every request.
             system_prompt_snapshot "systemPromptSnapshot": bool,
             /// Replaces the instructions of plan mode.
             plan_mode_instructions "planModeInstructions": Text,
@@ -53,9 +53,9 @@ control_requests! {
             skills: Vec<Text>,
             /// Suggest what to ask next.
             prompt_suggestions "promptSuggestions": bool,
-            /// Say what sub-agents are doing.
+            /// Send summaries of the progress of sub-agents.
             agent_progress_summaries "agentProgressSummaries": bool,
-            /// Show what foreground sub-agents say.
+            /// Send the text of foreground sub-agents.
             forward_subagent_text "forwardSubagentText": bool,
             /// The dialogs that the host can show.
             supported_dialog_kinds "supportedDialogKinds": Vec<Text>,
@@ -73,7 +73,7 @@ control_requests! {
             rapid_followup_preempt "rapidFollowupPreempt": bool,
             /// Show the tool calls of nested sub-agents.
             forward_nested_subagent_tool_calls "forwardNestedSubagentToolCalls": bool,
-            /// The person trusts this directory.
+            /// The user trusts this directory.
             workspace_trust "workspaceTrust": WorkspaceTrust,
             /// Settings that cannot be changed.
             managed_settings "managedSettings": RawObject,
@@ -81,24 +81,24 @@ control_requests! {
             renders_chrome_setup_offer "rendersChromeSetupOffer": bool,
             /// The host serves attachments.
             attach_serve_request "attachServeRequest": RawJson,
-            /// How much the agent does by itself.
+            /// How proactive the agent is.
             proactivity: RawJson,
-            /// The version, as the oldest descriptions have it.
+            /// Legacy: the version.
             protocol_version "protocolVersion": Text => legacy,
-            /// The features, as the oldest descriptions have them.
+            /// Legacy: the features.
             features: RawJson => legacy,
         } -> InitializeReply {
             /// The slash commands.
             commands: Vec<SlashCommand>,
             /// The kinds of sub-agent.
             agents: Vec<AgentInfo>,
-            /// How answers are styled.
+            /// The output style.
             output_style: Text,
             /// The styles there are.
             available_output_styles: Vec<Text>,
             /// The models there are.
             models: Vec<ModelInfo>,
-            /// Who is logged in.
+            /// The account.
             account: Account,
             /// Whether the hooks were registered.
             hooks_applied: bool,
@@ -106,13 +106,13 @@ control_requests! {
             hook_on_failure_supported: bool,
             /// Whether all plugins were loaded.
             plugins_applied: bool,
-            /// What became of the handshakes done beforehand.
+            /// The state of the handshakes that were done beforehand.
             sdk_mcp_manifests_parked: Map<Text>,
             /// The CLI's version.
             claude_code_version: Text,
             /// Whether fast mode is on.
             fast_mode_state: FastModeState,
-            /// Why it is not.
+            /// The reason, if it is off.
             fast_mode_disabled_reason: Text,
             /// The process.
             pid: Number,
@@ -120,13 +120,13 @@ control_requests! {
             current_model: Text,
             /// The permission mode.
             current_permission_mode: PermissionMode,
-            /// What the session is doing.
+            /// The state of the session.
             session_state: SessionState,
-            /// What this CLI can do.
+            /// The capabilities of this CLI.
             capabilities: Vec<Text>,
             /// Models that cannot be used.
             unavailable_models: RawJson,
-            /// Where the person's output styles lie.
+            /// The directory of the user's output styles.
             user_output_styles_dir: Text,
             /// Another hook's "ask" outranks the host's answer.
             other_hook_ask_outranks_host: bool,
@@ -150,7 +150,7 @@ control_requests! {
             remote_control_available: bool,
             /// Remote control switches itself on.
             remote_control_auto_enable: bool,
-            /// Remote control connects by itself.
+            /// Remote control connects automatically.
             remote_control_auto_connect_default: bool,
             /// Remote control is on by default.
             remote_control_auto_on_by_default: bool,
@@ -159,11 +159,11 @@ control_requests! {
         },
         /// Stop the turn.
         "interrupt" => Interrupt {
-            /// Throw away the prompts that wait.
+            /// Cancel the queued prompts.
             cancel_queued: bool,
-            /// Why.
+            /// The reason.
             reason: Text,
-            /// Take the prompts that wait at once.
+            /// Send the queued prompts now.
             send_now: RawJson,
             /// The prompt to take.
             message_uuid: Uuid,
@@ -174,15 +174,15 @@ control_requests! {
             /// Which process this is of a hosted session.
             worker_epoch: RawJson,
         } -> InterruptReply {
-            /// The prompts that still wait.
+            /// The prompts that are still queued.
             still_queued: Vec<Uuid>,
-            /// The prompts that were thrown away.
+            /// The prompts that were cancelled.
             cancelled: Vec<Uuid>,
             /// The prompts that were put back.
             put_back: Vec<Uuid>,
-            /// What became of the prompts that wait.
+            /// What happened to the queued prompts.
             send_now: Text,
-            /// What became of the turn: `stopped`, `idle` or `spared`.
+            /// What happened to the turn: `stopped`, `idle` or `spared`.
             turn: Text,
         },
         /// Change the permission mode.
@@ -228,7 +228,7 @@ control_requests! {
             /// The settings.
             settings: RawObject,
         } -> Ack,
-        /// What are the settings?
+        /// Get the settings.
         "get_settings" => GetSettings {} -> GetSettingsReply {
             /// All together.
             effective: RawObject,
@@ -239,7 +239,7 @@ control_requests! {
             /// What could not be read.
             errors: Vec<SettingsError>,
         },
-        /// How are the MCP servers?
+        /// Get the state of the MCP servers.
         "mcp_status" => McpStatusRequest {
             /// Answer even while a turn runs.
             live_reply "liveReply": bool,
@@ -251,7 +251,7 @@ control_requests! {
         "mcp_set_servers" => McpSetServers {
             /// The servers.
             servers: Map<McpServerConfig>,
-            /// Why.
+            /// The reason.
             hint: RawJson,
             /// Tools that may not be used.
             denied_tools: RawJson,
@@ -293,7 +293,7 @@ control_requests! {
             arguments: RawObject,
             /// Not after this time.
             expires_at: RawJson,
-            /// How long it may take.
+            /// Timeout in milliseconds.
             timeout_ms: Number,
             /// The model should not see the result.
             result_not_for_model: bool,
@@ -310,7 +310,7 @@ control_requests! {
             structured_content "structuredContent": RawJson,
             /// Metadata.
             meta "_meta": RawJson,
-            /// What became of the files.
+            /// What happened to the files.
             staging: RawJson,
         },
         /// Read a resource of an MCP server.
@@ -320,14 +320,14 @@ control_requests! {
             /// The resource: `ui://…` only.
             uri: Text,
         } -> McpReadResourceReply {
-            /// What stands in it.
+            /// The content.
             contents: Vec<McpResourceContents>,
         },
-        /// Put files back to where they were before a prompt.
+        /// Restore files to their state before a prompt.
         "rewind_files" => RewindFiles {
             /// The prompt.
             user_message_id: Uuid,
-            /// Only say what would happen.
+            /// Only report what would change.
             dry_run: bool,
         } -> RewindFilesReply {
             /// Whether it can be done.
@@ -343,7 +343,7 @@ control_requests! {
             /// Links that were left alone.
             skipped_links "skippedLinks": RawJson,
         },
-        /// Take a prompt back that waits.
+        /// Cancel a queued prompt.
         "cancel_async_message" => CancelAsyncMessage {
             /// The prompt.
             message_uuid: Uuid,
@@ -351,7 +351,7 @@ control_requests! {
             /// Whether.
             cancelled: bool,
         },
-        /// Count this file as read, so that it may be edited.
+        /// Mark a file as read, so that it can be edited.
         "seed_read_state" => SeedReadState {
             /// The file.
             path: Text,
@@ -375,9 +375,9 @@ control_requests! {
             /// Answer even while a turn runs.
             live_reply "liveReply": bool,
         } -> ReadFileReply {
-            /// What stands in it.
+            /// The content.
             contents: Text,
-            /// Where it lies.
+            /// The path.
             abs_path "absPath": Text,
             /// Whether the end is missing.
             truncated: bool,
@@ -388,7 +388,7 @@ control_requests! {
             /// What was asked for.
             requested_path: Text,
         },
-        /// Which files could be meant?
+        /// Suggest files for a query.
         "file_suggestions" => FileSuggestions {
             /// What was typed.
             query: Text,
@@ -398,7 +398,7 @@ control_requests! {
             /// What they are relative to.
             cwd: Text,
         },
-        /// What fills the context?
+        /// The use of the context.
         "get_context_usage" => GetContextUsage {
             /// `summary` or `full`.
             detail: Text,
@@ -411,11 +411,11 @@ control_requests! {
             max_tokens "maxTokens": Number,
             /// Tokens it can hold.
             raw_max_tokens "rawMaxTokens": Number,
-            /// Who decided when it is compacted.
+            /// The source of the compaction threshold.
             autocompact_source "autocompactSource": Text,
             /// How full it is.
             percentage: Number,
-            /// A picture of it.
+            /// A drawing of it.
             grid_rows "gridRows": Vec<Vec<ContextGridSquare>>,
             /// The model.
             model: Text,
@@ -443,10 +443,10 @@ control_requests! {
             is_auto_compact_enabled "isAutoCompactEnabled": bool,
             /// The messages, in more detail.
             message_breakdown "messageBreakdown": MessageBreakdown,
-            /// What the API said last.
+            /// The usage that the API reported last.
             api_usage "apiUsage": Usage,
         },
-        /// What was used, and how much is left?
+        /// Get the usage and the limits.
         "get_usage" => GetUsage {
             /// Leave habits out.
             skip_behaviors: bool,
@@ -462,29 +462,29 @@ control_requests! {
             /// Habits.
             behaviors: RawJson,
         },
-        /// What did the session cost, in words?
+        /// Get the cost of the session as text.
         "get_session_cost" => GetSessionCost {} -> GetSessionCostReply {
             /// In words.
             text: Text,
         },
-        /// What is the version?
+        /// Get the version.
         "get_binary_version" => GetBinaryVersion {} -> GetBinaryVersionReply {
             /// The version.
             version: Text,
             /// When it was built.
             build_time "buildTime": Text,
         },
-        /// Which models are there?
+        /// List the models.
         "list_models" => ListModels {} -> ListModelsReply {
             /// The models.
             models: Vec<ModelInfo>,
         },
-        /// Which permission rules are there?
+        /// List the permission rules.
         "list_permission_rules" => ListPermissionRules {} -> ListPermissionRulesReply {
             /// The rules and directories.
             state: PermissionRulesState,
         },
-        /// Which hooks are there?
+        /// List the hooks.
         "get_hooks_listing" => GetHooksListing {} -> GetHooksListingReply {
             /// The events that have hooks.
             events: Vec<HookEventInfo>,
@@ -535,7 +535,7 @@ control_requests! {
             /// The styles.
             available_output_styles: Vec<Text>,
         },
-        /// Work in this repository too.
+        /// Add a repository.
         "register_repo_root" => RegisterRepoRoot {
             /// The directory.
             directory: Text,
@@ -576,7 +576,7 @@ control_requests! {
             /// Whether; absent means yes.
             backgrounded: bool,
         },
-        /// What has a task printed?
+        /// Get the output of a task.
         "get_task_output" => GetTaskOutput {
             /// The task.
             task_id: TaskId,
@@ -588,7 +588,7 @@ control_requests! {
             /// Whether the beginning is missing.
             truncated: bool,
         },
-        /// Whether anybody is looking.
+        /// Whether the session has subscribers.
         "set_has_subscribers" => SetHasSubscribers {
             /// Whether; null if that is not known.
             has_subscribers: bool,
@@ -620,7 +620,7 @@ control_requests! {
             /// Where the host runs.
             host_platform "hostPlatform": Text,
         } -> Ack,
-        /// Think of a title.
+        /// Generate a title.
         "generate_session_title" => GenerateSessionTitle {
             /// What the session is about.
             description: Text,
@@ -630,11 +630,11 @@ control_requests! {
             /// The title; null if none was found.
             title: Text,
         },
-        /// Ask something beside the conversation.
+        /// Ask a question outside the conversation.
         "side_question" => SideQuestion {
             /// The question.
             question: Text,
-            /// What was said before.
+            /// The history.
             history: RawJson,
         } -> SideQuestionReply {
             /// The answer.
@@ -648,9 +648,9 @@ control_requests! {
         "set_cwd" => SetCwd {
             /// Where to.
             path: Text,
-            /// The person trusts it.
+            /// The user trusts it.
             trust_accepted: bool,
-            /// What the person trusts.
+            /// The directory that the user trusts.
             trusted_directory: Text,
         } -> SetCwdReply {
             /// `ok`, `needs_trust` or `rejected`.
@@ -676,7 +676,7 @@ control_requests! {
             sdk_mcp_servers: RawJson,
             /// Answer as to `initialize` too.
             include_initialize: bool,
-            /// The person trusts the directory.
+            /// The user trusts the directory.
             workspace_trust: RawJson,
         } -> ClaimSessionReply {
             /// `ok`.
@@ -687,7 +687,7 @@ control_requests! {
             session_id: SessionId,
             /// How long it had waited.
             parked_ms: Number,
-            /// What became of the MCP servers.
+            /// The state of the MCP servers.
             sdk_mcp_settled: RawJson,
             /// The answer as to `initialize`.
             initialize: RawJson,
@@ -698,7 +698,7 @@ control_requests! {
             enabled: bool,
             /// Under which name.
             name: Text,
-            /// The session to go on with.
+            /// The session to continue.
             reattach_session_id: SessionId,
             /// Keep it when the process ends.
             keep_session_on_exit: bool,
@@ -709,7 +709,7 @@ control_requests! {
         "submit_feedback" => SubmitFeedback {} -> Opaque,
         /// Send the answers to a survey.
         "submit_survey_feedback" => SubmitSurveyFeedback {} -> Opaque,
-        /// The person rates a message.
+        /// The user rates a message.
         "message_rated" => MessageRated {
             /// The message.
             message_uuid "messageUuid": Uuid,
@@ -717,7 +717,7 @@ control_requests! {
             sentiment: Text,
             /// Where.
             surface: Text,
-            /// The rating is taken back.
+            /// The rating is removed.
             cleared: bool,
         } -> Ack,
         /// Log in to an MCP server.
@@ -743,7 +743,7 @@ control_requests! {
         } -> Opaque,
         /// Log in.
         "claude_authenticate" => ClaudeAuthenticate {
-            /// By which road.
+            /// The kind of login.
             login_with_claude_ai "loginWithClaudeAi": bool,
             /// The profile of the console.
             console_profile "consoleProfile": RawJson,
@@ -764,38 +764,38 @@ control_requests! {
         } -> Opaque,
         /// Start a thorough review.
         "ultrareview_launch" => UltrareviewLaunch {
-            /// What stood after the command.
+            /// The arguments.
             args: RawJson,
-            /// The person agrees to the cost.
+            /// The user accepts the cost.
             confirm: RawJson,
         } -> Opaque,
-        /// What the memory dialog shows.
+        /// Get the content of the memory dialog.
         "get_memory_dialog" => GetMemoryDialog {} -> Opaque,
-        /// What the skills dialog shows.
+        /// Get the content of the skills dialog.
         "get_skills_dialog" => GetSkillsDialog {} -> Opaque,
-        /// What the sandbox dialog shows.
+        /// Get the content of the sandbox dialog.
         "get_sandbox_dialog" => GetSandboxDialog {} -> Opaque,
-        /// What the Chrome dialog shows.
+        /// Get the content of the Chrome dialog.
         "get_chrome_dialog" => GetChromeDialog {} -> Opaque,
-        /// Which browsers are there?
+        /// List the browsers.
         "get_chrome_browsers" => GetChromeBrowsers {} -> Opaque,
         /// Use this browser.
         "select_chrome_browser" => SelectChromeBrowser {
             /// Which.
             device_id: Text,
         } -> Opaque,
-        /// What the status dialog shows.
+        /// Get the content of the status dialog.
         "get_status" => GetStatus {} -> GetStatusReply {
             /// Its sections.
             sections: Vec<StatusSection>,
         },
-        /// What is the plan?
+        /// Get the plan.
         "get_plan" => GetPlan {} -> GetPlanReply {
             /// Whether there is one.
             exists: bool,
-            /// What it says.
+            /// The text.
             content: Text,
-            /// Where it lies.
+            /// The path.
             path: Text,
         },
         /// The conversation as text.
@@ -805,26 +805,26 @@ control_requests! {
             /// What to call the file.
             default_filename: Text,
         },
-        /// Which sessions are in the cloud?
+        /// List the cloud sessions.
         "list_cloud_sessions" => ListCloudSessions {} -> Opaque,
-        /// One of them.
+        /// Get a cloud session.
         "get_cloud_session" => GetCloudSession {} -> Opaque,
-        /// What was said in it.
+        /// Its transcript.
         "get_cloud_session_transcript" => GetCloudSessionTranscript {} -> Opaque,
 
         // Requests of hosted and desktop applications. Do not depend on them.
 
         /// End the session: an answer, then the end.
         "end_session" => EndSession {
-            /// Why.
+            /// The reason.
             reason: Text,
         } -> Ack,
-        /// What is in a directory?
+        /// List a directory.
         "list_directory" => ListDirectory {
             /// Which.
             path: Text,
         } -> Opaque,
-        /// What has changed in the work tree?
+        /// Get the changes in the work tree.
         "get_workspace_diff" => GetWorkspaceDiff {} -> GetWorkspaceDiffReply {
             /// The difference; null if there is none.
             diff: Text,
@@ -841,23 +841,23 @@ control_requests! {
             cwd: Text,
             /// Its environment.
             env: RawObject,
-            /// How long it may take.
+            /// Timeout in milliseconds.
             timeout_ms: Number,
             /// What it does.
             description: Text,
         } -> Opaque,
-        /// How much the agent does by itself.
+        /// How proactive the agent is.
         "set_proactivity_level" => SetProactivityLevel {
             /// `ask`, `default` or `proactive`.
             level: Text,
         } -> Ack,
         /// Add a working directory.
         "add_directory" => AddDirectory {} -> Opaque,
-        /// Go on in another session.
+        /// Fork the conversation into another session.
         "fork_conversation" => ForkConversation {} -> Opaque,
         /// Go back in the conversation.
         "rewind_conversation" => RewindConversation {} -> Opaque,
-        /// Something may have happened elsewhere.
+        /// Poll for events from elsewhere.
         "poll_event" => PollEvent {} -> Opaque,
         /// Take a file.
         "stage_file" => StageFile {} -> Opaque,
@@ -911,7 +911,7 @@ control_requests! {
 }
 
 record! {
-    /// A file that could be meant.
+    /// A suggested file.
     FileSuggestion {
         /// The file.
         path: Text,
@@ -935,7 +935,7 @@ record! {
     StatusRow {
         /// What it is about.
         label: Text,
-        /// What it says.
+        /// The text.
         value: Text,
     }
 }

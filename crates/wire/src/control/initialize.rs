@@ -23,7 +23,7 @@ record! {
 words! {
     /// What happens if a hook callback fails.
     HookFailurePolicy {
-        /// As if it had no opinion.
+        /// The failure is ignored.
         Continue = "continue",
         /// The action is blocked.
         Block = "block",
@@ -39,7 +39,7 @@ record! {
         tools: Vec<ToolPolicy>,
         /// Do not put long calls into the background.
         disable_auto_background "disableAutoBackground": RawJson,
-        /// The connector it stands for.
+        /// The connector that it represents.
         connector_id "connectorId": RawJson,
         /// Tools that auto mode may judge.
         auto_mode_verdict_tools "autoModeVerdictTools": RawJson,
@@ -75,7 +75,7 @@ record! {
     AgentDefinition {
         /// When to use it. Required.
         description: Text,
-        /// What it is told. Required.
+        /// The prompt. Required.
         prompt: Text,
         /// The tools it has.
         tools: Vec<Text>,
@@ -101,13 +101,13 @@ record! {
         omit_claude_md "omitClaudeMd": bool,
         /// Whose memory it has: `user`, `project` or `local`.
         memory: Text,
-        /// How hard it thinks: a word or a number.
+        /// The effort level: a word or a number.
         effort: RawJson,
         /// Its permission mode.
         permission_mode "permissionMode": PermissionMode,
         /// It watches another.
         observer: RawJson,
-        /// What it is told when it watches.
+        /// The prompt of the observer.
         observer_message "observerMessage": Text,
     }
 }
@@ -117,7 +117,7 @@ record! {
     PluginRef {
         /// Always `local`.
         kind "type": Text,
-        /// Where it lies.
+        /// The path.
         path: Text,
         /// Do not look for MCP servers in it.
         skip_mcp_discovery "skipMcpDiscovery": bool,
@@ -125,7 +125,7 @@ record! {
 }
 
 record! {
-    /// Whether the person trusts a directory.
+    /// Whether the user trusts a directory.
     WorkspaceTrust {
         /// Whether.
         accepted: bool,
@@ -179,7 +179,7 @@ record! {
         supports_effort "supportsEffort": bool,
         /// Which efforts there are.
         supported_effort_levels "supportedEffortLevels": Vec<Text>,
-        /// Whether it decides by itself how much to think.
+        /// Whether the model supports adaptive thinking.
         supports_adaptive_thinking "supportsAdaptiveThinking": bool,
         /// Whether it has a fast mode.
         supports_fast_mode "supportsFastMode": bool,
@@ -195,7 +195,7 @@ record! {
 }
 
 record! {
-    /// Who is logged in.
+    /// The account.
     Account {
         /// The address.
         email: Text,

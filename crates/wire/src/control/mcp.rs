@@ -12,15 +12,15 @@ record! {
         name: Text,
         /// Whether it is connected.
         status: McpStatus,
-        /// What it says about itself.
+        /// The name and version that the server reports.
         server_info "serverInfo": McpServerInfo,
-        /// What went wrong.
+        /// The error.
         error: Text,
-        /// What went wrong, for programs.
+        /// The error code.
         error_code: Text,
         /// How it is configured.
         config: McpServerConfig,
-        /// For whom it is configured.
+        /// The scope of the configuration.
         scope: Text,
         /// Where it is configured.
         source: Text,
@@ -30,7 +30,7 @@ record! {
         tools: Vec<McpToolInfo>,
         /// How many tools it has.
         tool_count "toolCount": Number,
-        /// What it can do.
+        /// Its capabilities.
         capabilities: RawJson,
         /// Where it runs.
         url_host "urlHost": Text,
@@ -38,7 +38,7 @@ record! {
 }
 
 record! {
-    /// What an MCP server says about itself.
+    /// The name and version that an MCP server reports.
     McpServerInfo {
         /// Its name.
         name: Text,
@@ -96,7 +96,7 @@ record! {
         tools: RawJson,
         /// How long a tool may take, in milliseconds.
         timeout: Number,
-        /// Load its tools at once.
+        /// Load its tools at the start.
         always_load "alwaysLoad": bool,
         /// Names a proxy.
         id: Text,
@@ -133,7 +133,7 @@ impl McpServerConfig {
 }
 
 record! {
-    /// What stands in a resource.
+    /// The content of a resource.
     McpResourceContents {
         /// Which.
         uri: Text,

@@ -19,7 +19,7 @@ record! {
     AppliedSettings {
         /// The model.
         model: Text,
-        /// How hard it thinks.
+        /// The effort level.
         effort: Text,
         /// The advisor.
         advisor: RawJson,
@@ -67,7 +67,7 @@ record! {
         managed_only "managedOnly": bool,
         /// What could not be read.
         errors: RawJson,
-        /// What is not told.
+        /// What is withheld.
         withheld: RawJson,
     }
 }
@@ -75,7 +75,7 @@ record! {
 record! {
     /// A permission rule in force.
     ListedPermissionRule {
-        /// What it says.
+        /// The text.
         behavior: Text,
         /// Where it was set.
         source: Text,
@@ -137,7 +137,7 @@ record! {
         content_label "contentLabel": Text,
         /// When it runs.
         condition: RawJson,
-        /// How long it may take.
+        /// Timeout in milliseconds.
         timeout: Number,
         /// What to show while it runs.
         status_message "statusMessage": Text,
@@ -175,7 +175,7 @@ record! {
     LoadedPlugin {
         /// Its name.
         name: Text,
-        /// Where it lies.
+        /// The path.
         path: Text,
         /// Where it came from.
         source: Text,

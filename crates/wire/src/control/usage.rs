@@ -8,11 +8,11 @@ use crate::wire::{Map, record};
 record! {
     /// What was used in a session.
     SessionUsage {
-        /// Money in USD.
+        /// Cost in USD.
         total_cost_usd: Number,
-        /// How long the API took.
+        /// The duration of the API calls in milliseconds.
         total_api_duration_ms: Number,
-        /// How long it took.
+        /// Duration in milliseconds.
         total_duration_ms: Number,
         /// Lines added.
         total_lines_added: Number,
@@ -24,9 +24,9 @@ record! {
 }
 
 record! {
-    /// A category of what fills the context.
+    /// A category of the context.
     ContextCategory {
-        /// Names it.
+        /// Its id.
         id: Text,
         /// Its name for people.
         name: Text,
@@ -42,7 +42,7 @@ record! {
 }
 
 record! {
-    /// A square of the picture.
+    /// A square of the drawing.
     ContextGridSquare {
         /// Its colour.
         color: Text,
@@ -62,7 +62,7 @@ record! {
 record! {
     /// A memory file.
     MemoryFileShare {
-        /// Where it lies.
+        /// The path.
         path: Text,
         /// Whose it is.
         kind "type": Text,
@@ -118,7 +118,7 @@ record! {
     SlashCommandsShare {
         /// How many there are.
         total_commands "totalCommands": Number,
-        /// How many the model knows of.
+        /// How many the model can see.
         included_commands "includedCommands": Number,
         /// Their tokens.
         tokens: Number,
@@ -130,7 +130,7 @@ record! {
     SkillsShare {
         /// How many there are.
         total_skills "totalSkills": Number,
-        /// How many the model knows of.
+        /// How many the model can see.
         included_skills "includedSkills": Number,
         /// Their tokens.
         tokens: Number,
@@ -166,9 +166,9 @@ record! {
         tool_result_tokens "toolResultTokens": Number,
         /// Attachments.
         attachment_tokens "attachmentTokens": Number,
-        /// What the model said.
+        /// Messages of the model.
         assistant_message_tokens "assistantMessageTokens": Number,
-        /// What the person said.
+        /// Messages of the user.
         user_message_tokens "userMessageTokens": Number,
         /// What was put elsewhere.
         redirected_context_tokens "redirectedContextTokens": Number,

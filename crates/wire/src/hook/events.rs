@@ -90,11 +90,11 @@ hook_events! {
     } -> PreToolUseOutput {
         /// Whether the tool is called.
         permission_decision "permissionDecision": ToolDecision,
-        /// Why.
+        /// The reason.
         permission_decision_reason "permissionDecisionReason": Text,
         /// The input to call it with.
         updated_input "updatedInput": RawObject,
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
         /// How to show the question.
         permission_display "permissionDisplay": RawJson,
@@ -105,18 +105,18 @@ hook_events! {
         tool_name: Text,
         /// Its input.
         tool_input: RawObject,
-        /// What it gave back.
+        /// The output.
         tool_response: RawJson,
         /// The call.
         tool_use_id: ToolUseId,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: Number,
         /// The tool's MCP server.
         mcp_server: McpServerRef,
     } -> PostToolUseOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
-        /// What the classifier of auto mode should know.
+        /// Additional context for the classifier of auto mode.
         classifier_context "classifierContext": Text,
         /// What the model sees instead of the tool's output.
         updated_tool_output "updatedToolOutput": RawJson,
@@ -131,16 +131,16 @@ hook_events! {
         tool_input: RawObject,
         /// The call.
         tool_use_id: ToolUseId,
-        /// What went wrong.
+        /// The error.
         error: Text,
         /// Whether it was interrupted.
         is_interrupt: bool,
-        /// How long it took.
+        /// Duration in milliseconds.
         duration_ms: Number,
         /// The tool's MCP server.
         mcp_server: McpServerRef,
     } -> PostToolUseFailureOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
     /// All tools of one message were called.
@@ -148,22 +148,22 @@ hook_events! {
         /// The calls.
         tool_calls: Vec<BatchedToolCall>,
     } -> PostToolBatchOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
-    /// The person is to be notified.
+    /// A notification for the user.
     "Notification" => Notification(NotificationInput) {
         /// The text.
         message: Text,
         /// Its title.
         title: Text,
-        /// What kind of notification.
+        /// The kind of notification.
         notification_type: Text,
     } -> NotificationOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
-    /// A prompt came in.
+    /// The user sent a prompt.
     "UserPromptSubmit" => UserPromptSubmit(UserPromptSubmit) {
         /// The prompt.
         prompt: Text,
@@ -172,7 +172,7 @@ hook_events! {
         /// The title of the session.
         session_title: Text,
     } -> UserPromptSubmitOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
         /// A title for the session.
         session_title "sessionTitle": Text,
@@ -185,14 +185,14 @@ hook_events! {
         expansion_type: Text,
         /// The command.
         command_name: Text,
-        /// What stood after it.
+        /// The arguments.
         command_args: Text,
         /// Where it was defined.
         command_source: Text,
-        /// What it became.
+        /// The expanded prompt.
         prompt: Text,
     } -> UserPromptExpansionOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
         /// Do not show the prompt.
         suppress_original_prompt "suppressOriginalPrompt": bool,
@@ -211,11 +211,11 @@ hook_events! {
         seconds_since_last_response: Number,
         /// Tokens in the context.
         context_tokens: Number,
-        /// Whether the prompt cache is probably gone.
+        /// Whether the prompt cache has probably expired.
         prompt_cache_likely_expired: bool,
-        /// What filling it again may cost.
+        /// The estimated cost of filling the cache again.
         estimated_cache_write_usd: Number,
-        /// The conversation.
+        /// The session.
         session_id: crate::id::SessionId,
         /// The transcript on disk.
         transcript_path: Text,
@@ -227,10 +227,10 @@ hook_events! {
         permission_mode: crate::permission::PermissionMode,
         /// The sub-agent in which this happens.
         agent_id: crate::id::AgentId,
-        /// How hard the model thinks.
+        /// The effort level.
         effort: super::EffortLevel,
     } => alone -> SessionStartOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
         /// A first prompt.
         initial_user_message "initialUserMessage": Text,
@@ -248,34 +248,34 @@ hook_events! {
     },
     /// The agent is about to stop.
     "Stop" => Stop(Stop) {
-        /// Whether a Stop hook made it go on before.
+        /// Whether a Stop hook has already prevented a stop.
         stop_hook_active: bool,
-        /// What it said last.
+        /// The last message of the agent.
         last_assistant_message: Text,
         /// What still runs in the background.
         background_tasks: Vec<BackgroundTaskSummary>,
         /// What is scheduled.
         session_crons: Vec<SessionCronSummary>,
     } -> StopOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
     /// The agent stopped because the API failed.
     "StopFailure" => StopFailure(StopFailure) {
-        /// What went wrong.
+        /// The error.
         error: ApiErrorKind,
         /// In more detail.
         error_details: Text,
-        /// What it said last.
+        /// The last message of the agent.
         last_assistant_message: Text,
     },
     /// A sub-agent begins.
     "SubagentStart" => SubagentStart(SubagentStart) {
         /// The sub-agent.
         agent_id: AgentId,
-        /// What kind of sub-agent.
+        /// The kind of sub-agent.
         agent_type: Text,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
         /// The transcript on disk.
         transcript_path: Text,
@@ -285,29 +285,29 @@ hook_events! {
         prompt_id: Text,
         /// The permission mode.
         permission_mode: PermissionMode,
-        /// How hard the model thinks.
+        /// The effort level.
         effort: EffortLevel,
     } => alone -> SubagentStartOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
     /// A sub-agent is about to stop.
     "SubagentStop" => SubagentStop(SubagentStop) {
-        /// Whether a SubagentStop hook made it go on before.
+        /// Whether a SubagentStop hook has already prevented a stop.
         stop_hook_active: bool,
         /// The sub-agent.
         agent_id: AgentId,
         /// The sub-agent's transcript on disk.
         agent_transcript_path: Text,
-        /// What kind of sub-agent.
+        /// The kind of sub-agent.
         agent_type: Text,
-        /// What it said last.
+        /// The last message of the agent.
         last_assistant_message: Text,
         /// What still runs in the background.
         background_tasks: Vec<BackgroundTaskSummary>,
         /// What is scheduled.
         session_crons: Vec<SessionCronSummary>,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
         /// The transcript on disk.
         transcript_path: Text,
@@ -317,17 +317,17 @@ hook_events! {
         prompt_id: Text,
         /// The permission mode.
         permission_mode: PermissionMode,
-        /// How hard the model thinks.
+        /// The effort level.
         effort: EffortLevel,
     } => alone -> SubagentStopOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
     /// The context is about to be compacted.
     "PreCompact" => PreCompact(PreCompact) {
         /// `manual` or `auto`.
         trigger: Text,
-        /// What the person asked to keep.
+        /// Instructions of the user.
         custom_instructions: Text,
     },
     /// The context was compacted.
@@ -353,14 +353,14 @@ hook_events! {
         prompt_cache_warm: bool,
         /// How long it stays.
         cache_ttl: Text,
-        /// What filling it again may cost.
+        /// The estimated cost of filling the cache again.
         estimated_cache_write_usd: Number,
         /// Where the prices come from.
         pricing: Text,
     } -> PreModelSwitchOutput {
         /// Whether the model is switched.
         permission_decision "permissionDecision": ToolDecision,
-        /// Why.
+        /// The reason.
         permission_decision_reason "permissionDecisionReason": Text,
     },
     /// Another model is used.
@@ -379,12 +379,12 @@ hook_events! {
         prompt_cache_warm: bool,
         /// How long it stays.
         cache_ttl: Text,
-        /// What filling it again may cost.
+        /// The estimated cost of filling the cache again.
         estimated_cache_write_usd: Number,
         /// Where the prices come from.
         pricing: Text,
     } -> PostModelSwitchOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
     /// Permission is being asked for.
@@ -393,7 +393,7 @@ hook_events! {
         tool_name: Text,
         /// Its input.
         tool_input: RawObject,
-        /// What could be allowed for good.
+        /// Suggested changes of the permissions.
         permission_suggestions: Vec<PermissionUpdate>,
         /// The tool's MCP server.
         mcp_server: McpServerRef,
@@ -409,12 +409,12 @@ hook_events! {
         tool_input: RawObject,
         /// The call.
         tool_use_id: ToolUseId,
-        /// Why.
+        /// The reason.
         reason: Text,
         /// The tool's MCP server.
         mcp_server: McpServerRef,
     } -> PermissionDeniedOutput {
-        /// Try again.
+        /// Retry.
         retry: bool,
     },
     /// The project is being set up.
@@ -422,10 +422,10 @@ hook_events! {
         /// `init` or `maintenance`.
         trigger: Text,
     } -> SetupOutput {
-        /// What the model should know besides.
+        /// Additional context for the model.
         additional_context "additionalContext": Text,
     },
-    /// A team mate has nothing to do.
+    /// A teammate is idle.
     "TeammateIdle" => TeammateIdle(TeammateIdle) {
         /// Who.
         teammate_name: Text,
@@ -458,7 +458,7 @@ hook_events! {
         /// Of which team.
         team_name: Text,
     },
-    /// An MCP server asks the person something.
+    /// An MCP server asks the user something.
     "Elicitation" => Elicitation(ElicitationInput) {
         /// The server.
         mcp_server_name: Text,
@@ -468,7 +468,7 @@ hook_events! {
         mode: Text,
         /// Where to answer.
         url: Text,
-        /// Names the question.
+        /// The id of the question.
         elicitation_id: Text,
         /// What the answer must look like.
         requested_schema: RawObject,
@@ -478,11 +478,11 @@ hook_events! {
         /// The answer.
         content: RawJson,
     },
-    /// The person has answered.
+    /// The user has answered.
     "ElicitationResult" => ElicitationResult(ElicitationResult) {
         /// The server.
         mcp_server_name: Text,
-        /// Names the question.
+        /// The id of the question.
         elicitation_id: Text,
         /// `form` or `url`.
         mode: Text,
@@ -508,12 +508,12 @@ hook_events! {
         /// Its name.
         name: Text,
     } -> WorktreeCreateOutput {
-        /// Where the work tree lies. Required.
+        /// The path of the work tree. Required.
         worktree_path "worktreePath": Text,
     },
     /// A work tree is being removed.
     "WorktreeRemove" => WorktreeRemove(WorktreeRemove) {
-        /// Where it lies.
+        /// The path.
         worktree_path: Text,
     },
     /// Instructions were loaded.
@@ -522,7 +522,7 @@ hook_events! {
         file_path: Text,
         /// Whose: `User`, `Project`, `Local` or `Managed`.
         memory_type: Text,
-        /// Why.
+        /// The reason.
         load_reason: Text,
         /// The patterns that matched.
         globs: RawJson,
@@ -555,7 +555,7 @@ hook_events! {
     "DirectoryAdded" => DirectoryAdded(DirectoryAdded) {
         /// Which.
         directory: Text,
-        /// By whom: `slash_command` or `register_repo_root`.
+        /// The source: `slash_command` or `register_repo_root`.
         source: Text,
     },
     /// Text is about to be shown.
@@ -597,7 +597,7 @@ impl HookInput {
 }
 
 record! {
-    /// How hard the model thinks.
+    /// The effort level.
     EffortLevel {
         /// `low` to `max`.
         level: Text,
@@ -623,7 +623,7 @@ record! {
         tool_input: RawObject,
         /// The call.
         tool_use_id: ToolUseId,
-        /// What it gave back.
+        /// The output.
         tool_response: RawJson,
     }
 }
@@ -633,9 +633,9 @@ record! {
     BackgroundTaskSummary {
         /// The task.
         id: TaskId,
-        /// What kind of task.
+        /// The kind of task.
         kind "type": Text,
-        /// How it stands.
+        /// The status.
         status: Text,
         /// What it does.
         description: Text,
@@ -655,13 +655,13 @@ record! {
 record! {
     /// Something that is scheduled.
     SessionCronSummary {
-        /// Names it.
+        /// Its id.
         id: Text,
         /// When it runs.
         schedule: Text,
         /// Whether it runs again and again.
         recurring: bool,
-        /// What it will say.
+        /// The prompt.
         prompt: Text,
     }
 }

@@ -7,7 +7,7 @@ use crate::wire::{record, words};
 use super::events::{HookSpecificOutput, PreToolUseOutput};
 
 record! {
-    /// The answer of a hook callback. An empty one has no opinion.
+    /// The output of a hook callback. An empty output decides nothing.
     ///
     /// ```
     /// use duologue_wire::{Wire, hook::HookOutput};
@@ -22,67 +22,67 @@ record! {
     /// );
     /// ```
     HookOutput {
-        /// Do not wait: the answer comes later, or never.
+        /// Do not wait for the output.
         is_async "async": bool,
-        /// How long it may come later, in milliseconds.
+        /// The timeout of the asynchronous hook, in milliseconds.
         async_timeout "asyncTimeout": Number,
-        /// False: stop after this hook.
+        /// False: stop the turn after this hook.
         go_on "continue": bool,
-        /// Why it stops, for the person.
+        /// The reason for the stop, for the user.
         stop_reason "stopReason": Text,
         /// Do not show the output.
         suppress_output "suppressOutput": bool,
-        /// A message for the person.
+        /// A message for the user.
         system_message "systemMessage": Text,
         /// Approve or block.
         decision: HookDecision,
-        /// Why, for the model.
+        /// The reason, for the model.
         reason: Text,
         /// A sequence to send to the terminal.
         terminal_sequence "terminalSequence": Text,
-        /// What only this event knows.
+        /// The output that only this event has.
         specific "hookSpecificOutput": HookSpecificOutput,
     }
 }
 
 impl HookOutput {
-    /// Do not wait for this hook.
+    /// An asynchronous output: the agent does not wait.
     pub fn not_waited_for() -> Self {
         Self::new().is_async(true)
     }
 
-    /// Stop the turn, and say why.
+    /// Stops the turn, with a reason.
     pub fn stop(reason: impl Into<Text>) -> Self {
         Self::new().go_on(false).stop_reason(reason)
     }
 
-    /// Block the action, and tell the model why.
+    /// Blocks the action, with a reason for the model.
     pub fn block(reason: impl Into<Text>) -> Self {
         Self::new().decision(HookDecision::Block).reason(reason)
     }
 
-    /// PreToolUse: call the tool without asking.
+    /// PreToolUse: allow the call without asking.
     pub fn allow_tool() -> Self {
         Self::pre_tool_use(PreToolUseOutput::new().permission_decision(ToolDecision::Allow))
     }
 
-    /// PreToolUse: call the tool without asking, with another input.
+    /// PreToolUse: allow the call without asking, with another input.
     pub fn allow_tool_with(input: RawObject) -> Self {
         let output = PreToolUseOutput::new().permission_decision(ToolDecision::Allow);
         Self::pre_tool_use(output.updated_input(input))
     }
 
-    /// PreToolUse: do not call the tool.
+    /// PreToolUse: deny the call.
     pub fn deny_tool(reason: impl Into<Text>) -> Self {
         Self::decided(ToolDecision::Deny, reason.into())
     }
 
-    /// PreToolUse: ask.
+    /// PreToolUse: ask for permission.
     pub fn ask_about_tool(reason: impl Into<Text>) -> Self {
         Self::decided(ToolDecision::Ask, reason.into())
     }
 
-    /// PreToolUse: put the call off and end the turn.
+    /// PreToolUse: defer the call and end the turn.
     pub fn defer_tool(reason: impl Into<Text>) -> Self {
         Self::decided(ToolDecision::Defer, reason.into())
     }
@@ -98,25 +98,25 @@ impl HookOutput {
 }
 
 words! {
-    /// What a hook decides.
+    /// The decision of a hook.
     HookDecision {
-        /// Go on.
+        /// Approve.
         Approve = "approve",
-        /// Do not.
+        /// Deny.
         Block = "block",
     }
 }
 
 words! {
-    /// What a hook decides about a tool call or a model.
+    /// The decision of a hook about a tool call or a model.
     ToolDecision {
-        /// Do it without asking.
+        /// Allow without asking.
         Allow = "allow",
-        /// Do not.
+        /// Deny.
         Deny = "deny",
         /// Ask.
         Ask = "ask",
-        /// Put it off.
+        /// Defer.
         Defer = "defer",
     }
 }

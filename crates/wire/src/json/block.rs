@@ -1,4 +1,4 @@
-//! [`Block`]: 64 bytes of a JSON string, looked at together.
+//! [`Block`]: 64 bytes of a JSON string, scanned together.
 
 use wide::u8x16;
 

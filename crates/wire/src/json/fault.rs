@@ -41,18 +41,18 @@ pub enum FaultKind {
     Truncated,
     /// Something follows the value.
     Trailing,
-    /// This is no JSON: what was expected here.
+    /// The text is not JSON: what was expected here.
     Syntax(&'static str),
     /// A value of another JSON type was expected.
     WrongType {
         /// What the field takes.
         expected: &'static str,
-        /// What stood there.
+        /// What was found.
         found: &'static str,
     },
     /// A field without which the line has no meaning is absent: a tag.
     Missing(&'static str),
-    /// A tag stands twice with different values.
+    /// A tag occurs twice with different values.
     Contradiction(&'static str),
     /// Nested deeper than this crate follows.
     TooDeep,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A number of the wire.
+/// A JSON number.
 ///
-/// Counts, durations and prices all arrive as JSON numbers, and a CLI may turn a whole number into a
-/// fraction from one release to the next; so no field insists on one kind.
+/// Counts, durations and prices are all JSON numbers. A new CLI can send a fraction where an older one sent an integer, so no
+/// field requires one kind.
 ///
 /// ```
 /// use duologue_wire::Number;

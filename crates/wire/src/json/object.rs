@@ -7,15 +7,15 @@ use super::fault::{Fault, FaultKind};
 use super::parser::{Kind, Parser};
 use crate::text::Text;
 
-/// The key of a field. It is a `str` to look at; who keeps it asks for its [`text`](Self::text).
+/// The key of a field. It derefs to `str`; [`text`](Self::text) makes it owned.
 #[derive(Debug)]
 #[doc(hidden)]
 pub enum Key<'l> {
-    /// As it stands.
+    /// Without escapes.
     Plain(&'l str),
     /// It had escapes.
     Unescaped(String),
-    /// It had escapes that are no Unicode text: they, and the nearest reading.
+    /// It had escapes that are not Unicode text: the escaped key, and its closest reading.
     LoneSurrogates(&'l str, String),
 }
 
@@ -41,7 +41,7 @@ impl Deref for Key<'_> {
     }
 }
 
-/// The fields of a record: where its reading stands, and which field is likely to come next.
+/// The state of reading the fields of a record, and which field is likely to come next.
 #[derive(Debug)]
 #[doc(hidden)]
 pub struct Fields {
@@ -202,8 +202,7 @@ impl<'l> Parser<'l> {
         Err(self.missing(name))
     }
 
-    /// Whether a tag of the object that starts here has this value wherever it stands; nothing is
-    /// consumed.
+    /// Fails if a tag of the object that starts here occurs with another value. Consumes nothing.
     #[doc(hidden)]
     pub fn agree_on_tag(&self, name: &'static str, value: &str) -> Result<(), Fault> {
         let mut ahead = self.clone();
@@ -219,8 +218,7 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
-    /// Consumes the tag of an object whose kind is known already. The value is one of this crate's
-    /// own, so that it stands on the wire as it is.
+    /// Consumes the tag of an object whose kind is already known. The value needs no escapes.
     #[inline]
     fn expect_tag(&mut self, name: &'static str, value: &'static str) -> Result<(), Fault> {
         let rest = self.rest().strip_prefix(b"\"");
@@ -232,7 +230,7 @@ impl<'l> Parser<'l> {
         self.same_tag(name, value)
     }
 
-    /// Consumes a tag that stood before, with this value.
+    /// Consumes a tag that was read before, with this value.
     pub(crate) fn same_tag(&mut self, name: &'static str, value: &str) -> Result<(), Fault> {
         let at = self.at;
         let found = self.borrowed_string().map_err(|fault| fault.in_field(name))?;

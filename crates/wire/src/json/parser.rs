@@ -93,7 +93,7 @@ impl<'l> Parser<'l> {
         Fault::new(kind, self.at)
     }
 
-    /// Something else was needed here: either the text ended, or it is no JSON.
+    /// The fault for unexpected input: the text ended, or it is not JSON.
     #[cold]
     pub(super) fn unexpected(&self, expected: &'static str) -> Fault {
         if self.at >= self.bytes().len() {
@@ -145,7 +145,7 @@ impl<'l> Parser<'l> {
     /// The next value has a type that does not belong here.
     #[cold]
     pub(crate) fn wrong_type(&self, expected: &'static str, found: Kind) -> Fault {
-        // Its first byte looks like a value; if the rest does not, that is the better thing to say.
+        // The first byte looks like a value. If the rest is not valid JSON, report that instead.
         match self.clone().skip() {
             Ok(()) => self.fault(FaultKind::WrongType { expected, found: found.name() }),
             Err(fault) => fault,
@@ -199,7 +199,7 @@ impl<'l> Parser<'l> {
         })
     }
 
-    /// The text of a number, as it stands.
+    /// The text of a number.
     pub(crate) fn number_text(&mut self) -> Result<Text, Fault> {
         self.require(Kind::Number)?;
         let start = self.at;
@@ -265,7 +265,7 @@ impl<'l> Parser<'l> {
         }
     }
 
-    /// Passes a string; tells what is between its quotes and whether that holds escapes.
+    /// Skips a string. Returns the range between its quotes and whether it has escapes.
     #[inline]
     fn skip_string(&mut self) -> Result<(usize, usize, bool), Fault> {
         self.at += 1;
@@ -361,7 +361,7 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
-    /// Counts a value that takes memory of its own.
+    /// Counts a value that allocates.
     #[inline]
     #[doc(hidden)]
     pub fn count(&mut self) -> Result<(), Fault> {
@@ -407,7 +407,7 @@ impl<'l> Parser<'l> {
         Ok(())
     }
 
-    /// The next value, whatever it is, as it stands.
+    /// The next value, of any type, as text.
     #[doc(hidden)]
     pub fn raw(&mut self) -> Result<RawJson, Fault> {
         self.skip_space();
@@ -455,7 +455,7 @@ impl<'l> Parser<'l> {
                     }
                 }
             }
-            // A value has ended: close what ends with it, or go on to the next one.
+            // A value has ended: close what ends with it, or continue with the next one.
             loop {
                 let Some(top) = depth.checked_sub(1) else {
                     return Ok(());

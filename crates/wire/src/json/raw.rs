@@ -12,11 +12,11 @@ use super::parser::{Kind, Parser};
 use super::scan::without_lone_surrogates;
 use super::writer::Writer;
 use crate::text::{Source, Text};
-use crate::wire::{Schemas, Wire};
+use crate::wire::{Schemas, Sealed, Wire};
 
-/// A JSON value kept as it stood on the wire: tool inputs, tool results, settings, unknown fields.
+/// A JSON value, kept as text: tool inputs, tool results, settings, unknown fields.
 ///
-/// It is known to be valid JSON, is shared with its line, and is read only when somebody asks.
+/// It is valid JSON, shares the memory of its line, and is decoded on request.
 ///
 /// ```
 /// use duologue_wire::RawJson;
@@ -221,6 +221,8 @@ impl fmt::Debug for RawObject {
         f.write_str(self.as_json())
     }
 }
+
+impl Sealed for RawObject {}
 
 impl Wire for RawObject {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {

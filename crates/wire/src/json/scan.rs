@@ -73,8 +73,8 @@ const fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// The text of a JSON string from what stands between its quotes, and whether it held a lone
-/// surrogate (which reads as U+FFFD). `None` if an escape is not one.
+/// The text of a JSON string, given the characters between its quotes, and whether it has a lone
+/// surrogate (which reads as U+FFFD). `None` if an escape is not valid.
 pub(crate) fn unescape(escaped: &str) -> Option<(String, bool)> {
     let mut text = String::with_capacity(escaped.len());
     let mut lone = false;

@@ -15,21 +15,21 @@ record! {
         message: Message,
         /// The tool call whose sub-agent speaks; null for the main agent.
         parent_tool_use_id: ToolUseId,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
-        /// Names this line.
+        /// The id of this line.
         uuid: Uuid,
         /// When it was written, for display.
         timestamp: Text,
         /// The API's name for the request.
         request_id: Text,
-        /// Why the API gave no answer; the text then says so.
+        /// The kind of API error. The text describes it.
         error: ApiErrorKind,
         /// The prompt that this turn answers, on its first line.
         user_message_uuid: Uuid,
         /// The prompts that this turn answers, on its first line.
         user_message_uuids: Vec<Uuid>,
-        /// This turn goes on where a restart had cut one off.
+        /// This turn continues one that a restart interrupted.
         resume_reason: Text,
         /// The thinking before it was cut off.
         resumed_from_incomplete_thinking: bool,
@@ -39,7 +39,7 @@ record! {
         aborted: bool,
         /// The sub-agent that speaks.
         agent_id: AgentId,
-        /// What kind of sub-agent.
+        /// The kind of sub-agent.
         subagent_type: Text,
         /// What the sub-agent was asked to do.
         task_description: Text,
@@ -67,7 +67,7 @@ record! {
         local_command_source: Text,
         /// The local command and its arguments.
         local_command_run: LocalCommandRun,
-        /// What became of the local command.
+        /// The outcome of the local command.
         local_command_outcome: LocalCommandOutcome,
         /// Not for display.
         is_meta: bool,
@@ -99,7 +99,7 @@ record! {
     LocalCommandRun {
         /// The command, without its slash.
         command: Text,
-        /// What stood after it.
+        /// The arguments.
         args: Text,
         /// The plugin it belongs to.
         plugin: Text,
@@ -107,7 +107,7 @@ record! {
 }
 
 record! {
-    /// What became of a local command.
+    /// The outcome of a local command.
     LocalCommandOutcome {
         /// The outcome.
         kind: Text,
@@ -115,7 +115,7 @@ record! {
 }
 
 record! {
-    /// What fills the context: the answer to `/context`.
+    /// The use of the context: the answer to `/context`.
     ContextUsageReport {
         /// The model.
         model: Text,

@@ -10,7 +10,7 @@ use crate::wire::{Field, record, words};
 use super::user::UserMessage;
 
 record! {
-    /// A prompt: what the host says to the agent.
+    /// A prompt of the host.
     ///
     /// ```
     /// use duologue_wire::{Wire, lines::Prompt};
@@ -26,21 +26,21 @@ record! {
     /// );
     /// ```
     Prompt ["type" = "user"] {
-        /// The message. Its role must be `user`: the CLI dies of any other.
+        /// The message. Its role must be `user`: the CLI exits on any other.
         message: UserMessage,
         /// Always null for a prompt.
         parent_tool_use_id: ToolUseId,
-        /// Ignored by the CLI, which knows its own.
+        /// The CLI ignores it.
         session_id: SessionId,
-        /// Names the prompt, so that its turn, its place in the queue and its replay can be told.
+        /// The id of the prompt. Results, queue events and replays refer to it.
         uuid: Uuid,
-        /// Its place in the queue while a turn runs.
+        /// Its priority in the queue while a turn runs.
         priority: Priority,
         /// False: keep it, but do not answer.
         should_query "shouldQuery": bool,
         /// Deliver the text as it is: no `@path`, no slash command.
         client_composed: bool,
-        /// Not typed by a person.
+        /// Not typed by the user.
         is_synthetic "isSynthetic": bool,
         /// Where it came from.
         origin: Origin,
@@ -64,7 +64,7 @@ record! {
         tool_states: RawJson,
         /// Put it back into the queue if it is interrupted this soon.
         requeue_if_interrupted_within_ms: Number,
-        /// The person typed the word that asks for more thinking.
+        /// The user typed the word that requests more thinking.
         ultrathink_typed: bool,
         /// Where the host runs.
         client_platform: Text,
@@ -85,13 +85,13 @@ impl Prompt {
         Self::with(Content::Text(text.into()))
     }
 
-    /// A prompt of blocks: text, pictures, documents.
+    /// A prompt of blocks: text, images, documents.
     ///
     /// ```
     /// use duologue_wire::{content::ContentBlock, lines::Prompt};
     ///
     /// let prompt = Prompt::blocks([
-    ///     ContentBlock::text("What is on this picture?"),
+    ///     ContentBlock::text("What is in this image?"),
     ///     ContentBlock::image("image/png", "iVBORw0KGgo="),
     /// ]);
     /// ```
@@ -112,7 +112,7 @@ impl Prompt {
 words! {
     /// Where a prompt goes while a turn runs.
     Priority {
-        /// Stop the turn, take this.
+        /// Interrupt the turn and run this prompt.
         Now = "now",
         /// As soon as the turn allows.
         Next = "next",

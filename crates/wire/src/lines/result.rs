@@ -7,40 +7,40 @@ use crate::text::Text;
 use crate::wire::{Map, record, words};
 
 record! {
-    /// The end of a turn: what came of it and what it cost.
+    /// The end of a turn: its outcome and its cost.
     ///
-    /// A turn succeeded only if [`is_success`](Self::is_success) says so: new versions report an API
-    /// error as `success` with `is_error`, old ones an error subtype without it.
+    /// Use [`is_success`](Self::is_success) to see whether a turn succeeded: new versions report an API error as
+    /// `success` with `is_error`, old ones an error subtype without it.
     TurnResult ["type" = "result"] {
-        /// How the turn ended.
+        /// The outcome of the turn.
         subtype: ResultSubtype => required,
         /// Whether it failed.
         is_error: bool,
         /// The last text of the answer, or the JSON text of the structured output.
         result: Text,
-        /// What went wrong.
+        /// The error.
         errors: Vec<Text>,
-        /// How long the turn took.
+        /// The duration of the turn in milliseconds.
         duration_ms: Number,
-        /// How long the API took, running total.
+        /// The duration of the API calls in milliseconds, total of the session.
         duration_api_ms: Number,
         /// How many steps the turn had.
         num_turns: Number,
         /// Why the last message ended.
         stop_reason: StopReason,
-        /// Money in USD, running total of the session.
+        /// Cost in USD, total of the session.
         total_cost_usd: Number,
         /// Tokens of the main agent in this turn.
         usage: Usage,
-        /// Tokens and money by model, running totals.
+        /// Tokens and cost by model, totals of the session.
         model_usage "modelUsage": Map<ModelUsage>,
         /// The same since the last result.
         model_usage_since_last_result: Map<ModelUsage>,
-        /// Tool calls that were not allowed.
+        /// Tool calls that were denied.
         permission_denials: Vec<PermissionDenial>,
         /// The value that a JSON Schema asked for.
         structured_output: RawJson,
-        /// The tool call that a hook put off.
+        /// The tool call that a hook deferred.
         deferred_tool_use: DeferredToolUse,
         /// Why the turn ended, in more detail.
         terminal_reason: TerminalReason,
@@ -50,25 +50,25 @@ record! {
         api_error_type: Text,
         /// The API's error, in the CLI's words.
         api_error: Text,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
-        /// Names this line.
+        /// The id of this line.
         uuid: Uuid,
-        /// Prompts that wait.
+        /// The number of queued prompts.
         queued_turn_count: Number,
-        /// The how-many-eth result this is, from 0.
+        /// The index of this result, from 0.
         result_index: Number,
         /// The prompt that the turn answers.
         user_message_uuid: Uuid,
         /// The prompts that the turn answers.
         user_message_uuids: Vec<Uuid>,
-        /// The turn went on where a restart had cut one off.
+        /// The turn continued one that a restart interrupted.
         resume_reason: Text,
-        /// Who started the turn, if nobody asked for it.
+        /// The origin of the turn, if no prompt started it.
         origin: Origin,
         /// Whether fast mode is on.
         fast_mode_state: FastModeState,
-        /// Why it is not.
+        /// The reason, if it is off.
         fast_mode_disabled_reason: Text,
         /// When the credentials expire.
         credential_expires_at: RawJson,
@@ -130,7 +130,7 @@ record! {
 }
 
 impl TurnResult {
-    /// Whether the turn succeeded: no error, and the subtype says success.
+    /// Whether the turn succeeded: `is_error` is not true and the subtype is `success`.
     ///
     /// ```
     /// use duologue_wire::{Wire, lines::TurnResult};
@@ -166,19 +166,19 @@ impl TurnResult {
 }
 
 words! {
-    /// How a turn ended.
+    /// The outcome of a turn.
     ResultSubtype closed {
-        /// Well, unless `is_error` says otherwise.
+        /// Success, unless `is_error` is true.
         Success = "success",
         /// Something went wrong, or it was interrupted.
         ErrorDuringExecution = "error_during_execution",
-        /// It took too many steps.
+        /// It reached the maximum number of steps.
         ErrorMaxTurns = "error_max_turns",
-        /// It cost too much.
+        /// It reached the budget.
         ErrorMaxBudgetUsd = "error_max_budget_usd",
-        /// The model never gave the value that was asked for.
+        /// The model did not produce the structured output.
         ErrorMaxStructuredOutputRetries = "error_max_structured_output_retries",
-        /// The only error that the oldest descriptions know.
+        /// Legacy: an error.
         Error = "error" => legacy,
     }
 }
@@ -192,7 +192,7 @@ words! {
         RapidRefillBreaker = "rapid_refill_breaker",
         /// The prompt is too long.
         PromptTooLong = "prompt_too_long",
-        /// A picture was refused.
+        /// An image was rejected.
         ImageError = "image_error",
         /// The model failed.
         ModelError = "model_error",
@@ -208,27 +208,27 @@ words! {
         StopHookPrevented = "stop_hook_prevented",
         /// A hook ended it.
         HookStopped = "hook_stopped",
-        /// A hook put a tool call off.
+        /// A hook deferred a tool call.
         ToolDeferred = "tool_deferred",
-        /// It took too many steps.
+        /// It reached the maximum number of steps.
         MaxTurns = "max_turns",
         /// It went on in the background.
         BackgroundRequested = "background_requested",
-        /// It was done.
+        /// Completed.
         Completed = "completed",
-        /// It cost too much.
+        /// It reached the budget.
         BudgetExhausted = "budget_exhausted",
-        /// The model never gave the value that was asked for.
+        /// The model did not produce the structured output.
         StructuredOutputRetryExhausted = "structured_output_retry_exhausted",
-        /// A tool call could not be put off.
+        /// A tool call could not be deferred.
         ToolDeferredUnavailable = "tool_deferred_unavailable",
-        /// It could not begin.
+        /// The turn could not start.
         TurnSetupFailed = "turn_setup_failed",
     }
 }
 
 record! {
-    /// A tool call that was not allowed.
+    /// A tool call that was denied.
     PermissionDenial {
         /// The tool.
         tool_name: Text,
@@ -240,7 +240,7 @@ record! {
 }
 
 record! {
-    /// A tool call that a hook put off.
+    /// A tool call that a hook deferred.
     DeferredToolUse {
         /// The call.
         id: ToolUseId,
@@ -268,7 +268,7 @@ record! {
         completed: Number,
         /// How many failed.
         failed: Number,
-        /// How many were killed, and by whom.
+        /// How many were killed, by origin.
         killed: SubagentKills,
         /// How many were not started, and why.
         refused: SubagentRefusals,
@@ -294,7 +294,7 @@ record! {
     SubagentKills {
         /// The agent that started them.
         parent: Number,
-        /// A person.
+        /// The user.
         user: Number,
         /// The CLI.
         system: Number,

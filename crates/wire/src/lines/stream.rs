@@ -12,11 +12,11 @@ record! {
     StreamLine ["type" = "stream_event"] {
         /// The event, as the Messages API streams it.
         event: StreamEvent,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
         /// The tool call whose sub-agent speaks; null for the main agent.
         parent_tool_use_id: ToolUseId,
-        /// Names this line.
+        /// The id of this line.
         uuid: Uuid,
         /// The message that is being written.
         api_message_id: MessageId,
@@ -30,7 +30,7 @@ record! {
         user_message_uuid: Uuid,
         /// The prompts that this turn answers.
         user_message_uuids: Box<Vec<Uuid>>,
-        /// The turn goes on where a restart had cut one off.
+        /// The turn continues one that a restart interrupted.
         resume_reason: Box<Text>,
         /// How many text deltas were joined in this one.
         text_runs_joined: Box<RawJson>,
@@ -78,7 +78,7 @@ union! {
         },
         /// The message is about to end.
         "message_delta" => MessageDelta(Box<MessageDelta>) {
-            /// Why.
+            /// The reason.
             delta: MessageDeltaBody,
             /// What it used in all.
             usage: Usage,
@@ -87,11 +87,11 @@ union! {
         },
         /// A message ends.
         "message_stop" => MessageStop(MessageStop) {},
-        /// Nothing, to keep the connection alive.
+        /// A keep-alive without content.
         "ping" => Ping(Ping) {},
         /// The stream broke.
         "error" => Error(Box<StreamError>) {
-            /// What happened.
+            /// The error.
             error: RawJson,
         },
     }
@@ -141,7 +141,7 @@ union! {
             /// One citation.
             citation: RawJson,
         },
-        /// A summary that stands for what came before.
+        /// A summary that replaces the earlier conversation.
         "compaction_delta" => Compaction(Box<CompactionDelta>) {
             /// The summary.
             content: Text,

@@ -5,37 +5,38 @@ use crate::id::{AgentId, SessionId, ToolUseId, Uuid};
 use crate::json::RawJson;
 use crate::message::Origin;
 use crate::text::Text;
+use crate::tool::ToolOutput;
 use crate::wire::{record, words};
 
 use super::prompt::Priority;
 
 record! {
-    /// A message in the user's place: what a tool gave back, an interruption marker, context that
-    /// was injected, or the replay of a prompt.
+    /// A message with the role `user`: the result of a tool, an interruption marker, injected context, or the
+    /// replay of a prompt.
     User ["type" = "user"] {
         /// The message.
         message: UserMessage,
         /// The tool call whose sub-agent this belongs to; null for the main agent.
         parent_tool_use_id: ToolUseId,
-        /// The conversation.
+        /// The session.
         session_id: SessionId,
         /// Names this line; on a replay, the uuid that the host gave the prompt.
         uuid: Uuid,
         /// When it was written.
         timestamp: Text,
-        /// What the tool gave back, in the tool's own shape, or a string that begins `Error: `.
+        /// The output of the tool, in the form of that tool: see [`ToolOutput`](crate::tool::ToolOutput).
         tool_use_result: RawJson,
-        /// How each tool call was decided.
+        /// The decision about each tool call.
         tool_result_meta: Vec<ToolResultMeta>,
         /// This is a prompt that the host sent, shown again.
         is_replay "isReplay": bool,
-        /// Not typed by a person.
+        /// Not typed by the user.
         is_synthetic "isSynthetic": bool,
-        /// The answer that was withheld, if this tells the model to go on without it.
+        /// The message that was withheld, if this line replaces it.
         refused_message_id: Text,
         /// Where it came from.
         origin: Origin,
-        /// Its place in the queue.
+        /// Its priority in the queue.
         priority: Priority,
         /// Whether it asked for an answer.
         should_query "shouldQuery": bool,
@@ -43,7 +44,7 @@ record! {
         client_composed: bool,
         /// The sub-agent it belongs to.
         agent_id: AgentId,
-        /// What kind of sub-agent.
+        /// The kind of sub-agent.
         subagent_type: Text,
         /// What the sub-agent was asked to do.
         task_description: Text,
@@ -66,6 +67,23 @@ record! {
     }
 }
 
+impl User {
+    /// The output of the tool that ran, read as the built-in tool of this name. The line does not have the name: the tool
+    /// call has it, whose id is in the `tool_result` block.
+    ///
+    /// ```
+    /// use duologue_wire::{Wire, lines::User, tool::ToolOutput};
+    ///
+    /// let line = User::from_json(r#"{"type":"user","tool_use_result":{"stdout":"a.txt","stderr":""}}"#)?;
+    /// let Some(ToolOutput::Bash(bash)) = line.tool_output("Bash") else { panic!() };
+    /// assert_eq!(bash.stdout.as_str(), Some("a.txt"));
+    /// # Ok::<(), duologue_wire::Fault>(())
+    /// ```
+    pub fn tool_output(&self, tool_name: &str) -> Option<ToolOutput> {
+        self.tool_use_result.value().map(|output| ToolOutput::read(tool_name, output))
+    }
+}
+
 record! {
     /// The message of a `user` line.
     UserMessage {
@@ -77,15 +95,15 @@ record! {
 }
 
 record! {
-    /// How one tool call was decided.
+    /// The decision about one tool call.
     ToolResultMeta {
         /// The call.
         id: ToolUseId,
         /// Why it was not run.
         non_execution_kind: NonExecutionKind,
-        /// Who decided, and how.
+        /// The decision.
         permission_decision: PermissionDecision,
-        /// What the person said about it.
+        /// The comment of the user.
         user_feedback: Text,
     }
 }
@@ -93,15 +111,15 @@ record! {
 words! {
     /// Why a tool was not run.
     NonExecutionKind {
-        /// A person said no.
+        /// The user denied it.
         UserRejected = "user-rejected",
-        /// A rule said no.
+        /// A rule denied it.
         PermissionRule = "permission-rule",
-        /// Auto mode said no.
+        /// Auto mode denied it.
         AutomodeBlocked = "automode-blocked",
-        /// Auto mode was not there to ask.
+        /// Auto mode was not available.
         AutomodeUnavailable = "automode-unavailable",
-        /// Auto mode could not be understood.
+        /// The answer of auto mode could not be parsed.
         AutomodeParsingError = "automode-parsing-error",
         /// The turn was interrupted.
         Interrupted = "interrupted",
@@ -111,13 +129,13 @@ words! {
 }
 
 record! {
-    /// Who decided about a tool call, and how.
+    /// The decision about a tool call.
     PermissionDecision {
         /// `accept`, `reject` or `cancelled`.
         decision: Text,
-        /// Who: `user_temporary`, `user_reject`, `hook`, `config`…
+        /// The source: `user_temporary`, `user_reject`, `hook`, `config`…
         source: Text,
-        /// By what kind of reason.
+        /// The kind of reason.
         reason_type: Text,
     }
 }

@@ -1,117 +1,165 @@
-//! Tools that read, write and find files.
+//! The output of `Read`, and the changes that `Edit` and `Write` report.
 
-use crate::json::Number;
+use crate::json::{Number, RawJson, RawObject};
 use crate::text::Text;
-use crate::wire::{record, words};
+use crate::wire::{record, union};
 
-record! {
-    /// Read a file.
-    Read {
-        /// The file.
-        file_path: Text,
-        /// The first line, from 1.
-        offset: Number,
-        /// How many lines.
-        limit: Number,
-        /// Which pages of a PDF: `1-5`.
-        pages: Text,
+union! {
+    /// The output of `Read`, by the type of the file.
+    ReadOutput by "type" {
+        /// A text file.
+        "text" => Text(ReadText) {
+            /// The file.
+            file: ReadTextFile,
+            /// The artifact that was read.
+            artifact_read "artifactRead": RawObject,
+        },
+        /// An image.
+        "image" => Image(ReadImage) {
+            /// The file.
+            file: ReadImageFile,
+        },
+        /// A notebook.
+        "notebook" => Notebook(ReadNotebook) {
+            /// The file.
+            file: ReadNotebookFile,
+        },
+        /// A PDF.
+        "pdf" => Pdf(ReadPdf) {
+            /// The file.
+            file: ReadPdfFile,
+        },
+        /// Pages of a PDF, as images.
+        "parts" => Parts(ReadParts) {
+            /// The file.
+            file: ReadPartsFile,
+            /// The first page.
+            first_page "firstPage": Number,
+            /// The images of the pages.
+            pages: Vec<RawJson>,
+        },
+        /// The file did not change since the model read it.
+        "file_unchanged" => Unchanged(ReadUnchanged) {
+            /// The file.
+            file: RawObject,
+        },
     }
 }
 
 record! {
-    /// Write a file.
-    Write {
-        /// The file.
-        file_path: Text,
-        /// What to write.
+    /// A text file that was read.
+    ReadTextFile {
+        /// The path.
+        file_path "filePath": Text,
+        /// The content that was read.
         content: Text,
+        /// The number of lines in `content`.
+        num_lines "numLines": Number,
+        /// The first line.
+        start_line "startLine": Number,
+        /// The number of lines in the file.
+        total_lines "totalLines": Number,
+        /// The content ends at the limit of tokens.
+        truncated_by_token_cap "truncatedByTokenCap": bool,
     }
 }
 
 record! {
-    /// Change a file.
-    Edit {
+    /// An image that was read.
+    ReadImageFile {
+        /// The image in base64.
+        base64: Text,
+        /// The MIME type.
+        media_type "type": Text,
+        /// The size of the file in bytes.
+        original_size "originalSize": Number,
+        /// The width and height before and after resizing.
+        dimensions: ImageDimensions,
+    }
+}
+
+record! {
+    /// The width and height of an image before and after resizing.
+    ImageDimensions {
+        /// The width of the file in pixels.
+        original_width "originalWidth": Number,
+        /// The height of the file in pixels.
+        original_height "originalHeight": Number,
+        /// The width in pixels that the model sees.
+        display_width "displayWidth": Number,
+        /// The height in pixels that the model sees.
+        display_height "displayHeight": Number,
+    }
+}
+
+record! {
+    /// A notebook that was read.
+    ReadNotebookFile {
+        /// The path.
+        file_path "filePath": Text,
+        /// The cells.
+        cells: Vec<RawJson>,
+    }
+}
+
+record! {
+    /// A PDF that was read.
+    ReadPdfFile {
+        /// The path.
+        file_path "filePath": Text,
+        /// The PDF in base64.
+        base64: Text,
+        /// The size of the file in bytes.
+        original_size "originalSize": Number,
+    }
+}
+
+record! {
+    /// A PDF whose pages were read.
+    ReadPartsFile {
+        /// The path.
+        file_path "filePath": Text,
+        /// The size of the file in bytes.
+        original_size "originalSize": Number,
+        /// The number of pages.
+        count: Number,
+        /// The directory with the images of the pages.
+        output_dir "outputDir": Text,
+    }
+}
+
+record! {
+    /// One place of a file that changed, as in a unified diff.
+    PatchHunk {
+        /// The first line before.
+        old_start "oldStart": Number,
+        /// The number of lines before.
+        old_lines "oldLines": Number,
+        /// The first line after.
+        new_start "newStart": Number,
+        /// The number of lines after.
+        new_lines "newLines": Number,
+        /// The lines, each with `+`, `-` or a space in front.
+        lines: Vec<Text>,
+    }
+}
+
+record! {
+    /// The changes of a file, as git shows them.
+    GitDiff {
         /// The file.
-        file_path: Text,
-        /// The text to replace.
-        old_string: Text,
-        /// The text to put there.
-        new_string: Text,
-        /// Everywhere, not just once.
-        replace_all: bool,
-    }
-}
-
-record! {
-    /// Find files by name.
-    Glob {
-        /// The pattern: `**/*.rs`.
-        pattern: Text,
-        /// Where.
-        path: Text,
-    }
-}
-
-record! {
-    /// Find text in files.
-    Grep {
-        /// A regular expression.
-        pattern: Text,
-        /// Where.
-        path: Text,
-        /// Only in files of this name: `*.rs`.
-        glob: Text,
-        /// Only in files of this type: `rust`.
-        file_type "type": Text,
-        /// What to show.
-        output_mode: GrepOutputMode,
-        /// Lines before.
-        before "-B": Number,
-        /// Lines after.
-        after "-A": Number,
-        /// Lines around.
-        around "-C": Number,
-        /// Lines around.
-        context: Number,
-        /// Show line numbers.
-        line_numbers "-n": bool,
-        /// Capital letters do not matter.
-        ignore_case "-i": bool,
-        /// Only what matched.
-        only_matching "-o": bool,
-        /// How many lines at the most.
-        head_limit: Number,
-        /// How many lines to leave out first.
-        offset: Number,
-        /// A match may span lines.
-        multiline: bool,
-    }
-}
-
-words! {
-    /// What `Grep` shows.
-    GrepOutputMode {
-        /// The lines.
-        Content = "content",
-        /// The files.
-        FilesWithMatches = "files_with_matches",
-        /// How many.
-        Count = "count",
-    }
-}
-
-record! {
-    /// Change a notebook.
-    NotebookEdit {
-        /// The notebook.
-        notebook_path: Text,
-        /// The cell.
-        cell_id: Text,
-        /// What to put there.
-        new_source: Text,
-        /// `code` or `markdown`.
-        cell_type: Text,
-        /// `replace`, `insert` or `delete`.
-        edit_mode: Text,
+        filename: Text,
+        /// `modified` or `added`.
+        status: Text,
+        /// Lines added.
+        additions: Number,
+        /// Lines removed.
+        deletions: Number,
+        /// Lines changed.
+        changes: Number,
+        /// The patch.
+        patch: Text,
+        /// The repository on GitHub: `owner/name`.
+        repository: Text,
     }
 }

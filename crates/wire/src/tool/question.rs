@@ -4,22 +4,22 @@ use serde_json::{Value, json};
 
 use crate::json::{Fault, Kind, Parser, RawJson, Writer};
 use crate::text::Text;
-use crate::wire::{Map, Schemas, Wire, record};
+use crate::wire::{Map, Schemas, Sealed, Wire, record};
 
 record! {
-    /// Ask the person: the questions and, once answered, the answers.
+    /// Ask the user. The input and the output have the same form; the output has the answers.
     AskUserQuestion {
         /// One to four questions.
         questions: Vec<Question>,
         /// The answers, by the text of the question.
         answers: Map<Answer>,
-        /// What else there is to say, by the text of the question.
+        /// Annotations, by the text of the question.
         annotations: Map<Annotation>,
         /// Where the questions come from.
         metadata: RawJson,
-        /// What the person said instead.
+        /// Free text of the user in place of a choice.
         response: Text,
-        /// How long the person was waited for.
+        /// The time after which the dialog closed without an answer, in milliseconds.
         afk_timeout_ms "afkTimeoutMs": RawJson,
     }
 }
@@ -63,13 +63,13 @@ record! {
 }
 
 record! {
-    /// What else there is to say about an answer.
+    /// An annotation of an answer.
     Annotation {
         /// The preview of what was chosen.
         preview: Text,
-        /// What the person noted.
+        /// Notes of the user.
         notes: Text,
-        /// Why there is no answer: `skipped`, `replied_in_chat` or `dismissed`.
+        /// The reason, if there is no answer: `skipped`, `replied_in_chat` or `dismissed`.
         unanswered: Text,
     }
 }
@@ -109,6 +109,8 @@ impl From<String> for Answer {
         Self::Text(text.into())
     }
 }
+
+impl Sealed for Answer {}
 
 impl Wire for Answer {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {

@@ -1,13 +1,15 @@
-//! The types that are no records: texts, numbers, lists, raw values.
+//! The types that are not records: texts, numbers, lists, raw values.
 
 use serde_json::{Value, json};
 
 use crate::json::{Fault, Number, Parser, RawJson, Writer};
 use crate::text::Text;
 
-use super::Wire;
 use super::schema::Schemas;
 use super::survey::Survey;
+use super::{Sealed, Wire};
+
+impl Sealed for Text {}
 
 impl Wire for Text {
     #[inline]
@@ -27,6 +29,8 @@ impl Wire for Text {
     }
 }
 
+impl Sealed for Number {}
+
 impl Wire for Number {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
         parser.number()
@@ -40,6 +44,8 @@ impl Wire for Number {
         json!({ "type": "number" })
     }
 }
+
+impl Sealed for bool {}
 
 impl Wire for bool {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
@@ -55,6 +61,8 @@ impl Wire for bool {
     }
 }
 
+impl Sealed for RawJson {}
+
 impl Wire for RawJson {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
         parser.raw()
@@ -68,6 +76,8 @@ impl Wire for RawJson {
         json!({})
     }
 }
+
+impl<T: Wire> Sealed for Vec<T> {}
 
 impl<T: Wire> Wire for Vec<T> {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {
@@ -98,6 +108,8 @@ impl<T: Wire> Wire for Vec<T> {
         json!({ "type": "array", "items": T::schema(schemas) })
     }
 }
+
+impl<T: Wire> Sealed for Box<T> {}
 
 impl<T: Wire> Wire for Box<T> {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {

@@ -1,4 +1,4 @@
-//! What a type does not know, kept.
+//! Unknown fields and objects, kept.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::text::Text;
 use super::Wire;
 use super::survey::{Finding, Survey};
 
-/// The fields of an object that this version does not know, as they stood.
+/// The unknown fields of an object, in their order.
 ///
 /// ```
 /// use duologue_wire::{RawJson, Wire, content::TextBlock};
@@ -40,7 +40,7 @@ impl Extra {
         self.iter().filter(|(key, _)| key.as_str() == name).last().map(|(_, value)| value)
     }
 
-    /// Adds a field that this version does not know, or replaces it.
+    /// Adds or replaces an unknown field.
     pub fn insert(&mut self, name: impl Into<Text>, value: RawJson) {
         let name = name.into();
         let fields = self.0.get_or_insert_default();
@@ -78,11 +78,11 @@ impl fmt::Debug for Extra {
     }
 }
 
-/// An object whose tag this version does not know, kept whole.
+/// An object with an unknown tag, kept whole.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct UnknownObject {
-    /// What the tag said.
+    /// The tag.
     pub tag: Text,
     /// The object.
     pub json: RawJson,

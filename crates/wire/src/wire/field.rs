@@ -12,7 +12,7 @@ use super::survey::Survey;
 ///
 /// Nothing but tags is required on this wire, and `null` is not the same as absence: a field that
 /// was absent stays absent when the object is written again, one that was `null` stays `null`.
-/// Whoever only wants the value asks for [`value`](Self::value).
+/// [`value`](Self::value) gives only the value.
 ///
 /// ```
 /// use duologue_wire::{Field, Text};
@@ -86,7 +86,7 @@ impl<T: AsRef<str>> Field<T> {
 }
 
 impl Field<bool> {
-    /// Whether the field says `true`; absent and null do not.
+    /// Whether the field is `true`. Absent and null are not.
     pub const fn is_true(&self) -> bool {
         matches!(self, Self::Value(true))
     }

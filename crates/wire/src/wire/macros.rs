@@ -61,7 +61,7 @@ macro_rules! record {
                 $(#[doc = $field_doc])*
                 pub $field: $crate::wire::Field<$ty>,
             )*
-            /// Fields that this version does not know.
+            /// Unknown fields.
             pub extra: $crate::wire::Extra,
         }
 
@@ -80,6 +80,8 @@ macro_rules! record {
                 }
             )*
         }
+
+        impl $crate::wire::Sealed for $name {}
 
         impl $crate::wire::Wire for $name {
             fn decode(
@@ -242,7 +244,7 @@ macro_rules! union {
                 $(#[doc = $row_doc])*
                 $variant($($ty)+),
             )*
-            /// A kind that this version does not know, kept whole.
+            /// An unknown kind, kept whole.
             Unknown($crate::wire::UnknownObject),
         }
 
@@ -255,12 +257,12 @@ macro_rules! union {
                 }
             }
 
-            /// Whether this version knows the kind.
+            /// Whether the kind is known.
             pub fn is_known(&self) -> bool {
                 !matches!(self, Self::Unknown(_))
             }
 
-            /// The schemas of the kinds that this version knows.
+            /// The schemas of the known kinds.
             #[allow(dead_code, reason = "only the outermost unions need it")]
             #[doc(hidden)]
             pub fn known_schema(
@@ -277,6 +279,8 @@ macro_rules! union {
                 }
             }
         )*
+
+        impl $crate::wire::Sealed for $name {}
 
         impl $crate::wire::Wire for $name {
             fn decode(
@@ -379,15 +383,15 @@ macro_rules! words {
                 $(#[doc = $variant_doc])*
                 $variant,
             )*
-            /// A word that this version does not know, kept as it is.
+            /// An unknown word, kept as it is.
             Other($crate::text::Text),
         }
 
         impl $name {
-            /// All the words this version knows.
+            /// All known words.
             pub const KNOWN: &[&str] = &[$($value),*];
 
-            /// The word as it stands on the wire.
+            /// The word as it is in JSON.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $value,)*
@@ -395,7 +399,7 @@ macro_rules! words {
                 }
             }
 
-            /// Whether this version knows the word.
+            /// Whether the word is known.
             pub fn is_known(&self) -> bool {
                 !matches!(self, Self::Other(_))
             }
@@ -431,6 +435,8 @@ macro_rules! words {
                 f.pad(self.as_str())
             }
         }
+
+        impl $crate::wire::Sealed for $name {}
 
         impl $crate::wire::Wire for $name {
             fn decode(
@@ -519,6 +525,8 @@ macro_rules! id {
                 self.as_str() == *other
             }
         }
+
+        impl $crate::wire::Sealed for $name {}
 
         impl $crate::wire::Wire for $name {
             fn decode(

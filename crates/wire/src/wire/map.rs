@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use crate::json::{Fault, Parser, Writer};
 use crate::text::Text;
 
-use super::Wire;
 use super::schema::Schemas;
 use super::survey::Survey;
+use super::{Sealed, Wire};
 
 /// An object whose keys are data (model names, question texts, tool names), in the order of the wire.
 ///
@@ -74,6 +74,8 @@ impl<K: Into<Text>, T> FromIterator<(K, T)> for Map<T> {
         map
     }
 }
+
+impl<T: Wire> Sealed for Map<T> {}
 
 impl<T: Wire> Wire for Map<T> {
     fn decode(parser: &mut Parser<'_>) -> Result<Self, Fault> {

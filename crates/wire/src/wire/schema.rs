@@ -67,7 +67,7 @@ impl Schemas {
         object
     }
 
-    /// A string of an open vocabulary: what is known stands as examples.
+    /// A string of an open vocabulary. The known words are examples.
     #[doc(hidden)]
     pub fn words(doc: &str, known: &[&str]) -> Value {
         json!({ "description": first_paragraph(doc), "type": "string", "examples": known })

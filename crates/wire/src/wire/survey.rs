@@ -6,18 +6,18 @@ use crate::text::Text;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding<'a> {
-    /// A field this version does not know.
+    /// An unknown field.
     UnknownField,
-    /// An object of a kind this version does not know.
+    /// An object of an unknown kind.
     UnknownTag {
         /// The field that names the kind: `type`, `subtype`, `hook_event_name`…
         name: &'static str,
-        /// What it said.
+        /// The value.
         tag: &'a Text,
     },
-    /// A word of a fixed vocabulary that this version does not know.
+    /// An unknown word of a fixed vocabulary.
     UnknownWord(&'a Text),
-    /// A form that only the oldest descriptions of the protocol have.
+    /// A form that only the legacy descriptions of the protocol have.
     Legacy,
 }
 

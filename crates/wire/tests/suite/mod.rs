@@ -7,3 +7,4 @@ mod properties;
 mod recordings;
 mod schema;
 mod support;
+mod tool_outputs;
