@@ -88,6 +88,8 @@ macro_rules! event_record {
             }
         }
 
+        impl $crate::wire::Sealed for $name {}
+
         impl $crate::wire::Wire for $name {
             fn decode(
                 parser: &mut $crate::json::Parser<'_>,
