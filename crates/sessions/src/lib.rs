@@ -26,6 +26,7 @@
 //! - **Nothing is lost.** Files are only ever appended to. Entries of unknown kinds are kept byte for byte.
 //! - **Damage is reported.** A file that cannot be shown is in [`SessionList::damaged`] with the reason. It is not changed.
 //! - **A session in use is not written.** See [`Liveness`]. If that is not certain, the operation fails.
+//! - **Stores are interchangeable.** [`store`] has a trait with the contract of the SDKs, stores, and a test suite for others.
 //! - **Names stay inside.** A session id must be a UUID; project keys and subpaths must be plain names.
 
 mod chain;
@@ -43,6 +44,7 @@ mod project;
 mod prompt;
 mod session;
 mod sessions;
+pub mod store;
 mod text;
 mod transcript;
 

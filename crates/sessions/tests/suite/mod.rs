@@ -6,6 +6,7 @@ mod fixtures;
 mod fork;
 mod list;
 mod live;
+mod stores;
 
 use std::fs;
 use std::path::PathBuf;
