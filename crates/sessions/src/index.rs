@@ -351,7 +351,7 @@ impl<'l> Parsed<'l> {
         if !line.starts_with('{') {
             // Other JSON is not an entry, but not damaged either.
             let valid = duologue_wire::RawJson::parse(line).is_ok();
-            return valid.then(|| Self::empty());
+            return valid.then(Self::empty);
         }
         let [
             kind,

@@ -338,10 +338,9 @@ fn items(
     for (at, place) in places.iter().copied().enumerate() {
         let flags = index.flags(place);
         let item = Item { place, queued: false, local_command: local.contains(&at) };
-        let shown = waiting.is_none()
-            || (!(flags.any(Flags::META) && !flags.any(Flags::SHOWN))
-                && !flags.any(Flags::SIDECHAIN)
-                && !flags.any(Flags::TEAM));
+        let hidden_meta = flags.any(Flags::META) && !flags.any(Flags::SHOWN);
+        let aside = flags.any(Flags::SIDECHAIN) || flags.any(Flags::TEAM);
+        let shown = waiting.is_none() || !(hidden_meta || aside);
         if flags.any(Flags::SAID)
             || (flags.any(Flags::SYSTEM) && options.system && waiting.is_some())
         {
