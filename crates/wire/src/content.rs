@@ -15,9 +15,7 @@ use serde_json::{Value, json};
 /// use duologue_wire::{Wire, content::Content};
 ///
 /// assert_eq!(Content::from_json(r#""Hi""#)?.text(), "Hi");
-
 /// assert_eq!(Content::from_json(r#"[{"type":"text","text":"Hi"}]"#)?.text(), "Hi");
-
 /// # Ok::<(), duologue_wire::Fault>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +125,6 @@ impl Wire for Content {
 ///     r#"{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"a.txt"}]}"#,
 /// )?;
 /// assert_eq!(block.content.value().unwrap().read()?.text(), "a.txt");
-
 /// # Ok::<(), duologue_wire::Fault>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

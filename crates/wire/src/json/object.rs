@@ -9,6 +9,7 @@ use crate::text::Text;
 
 /// The key of a field. It derefs to `str`; [`text`](Self::text) makes it owned.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the API")]
 #[doc(hidden)]
 pub enum Key<'l> {
     /// Without escapes.
@@ -56,6 +57,7 @@ pub struct Fields {
 
 /// One field of a record.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "not part of the API")]
 #[doc(hidden)]
 pub enum FieldKey<'l> {
     /// By its place in the list of names.

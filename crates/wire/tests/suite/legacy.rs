@@ -1,4 +1,4 @@
-//! Every example of the five documents that this project grew from is known, without unknown fields.
+//! Legacy: every example of the oldest descriptions of the protocol is known, without unknown fields.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,9 @@ struct Example {
     line: Line,
 }
 
-fn examples(seed: &str) -> Vec<Example> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/legacy/{seed}.ndjson"));
+fn examples(document: &str) -> Vec<Example> {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/legacy/{document}.ndjson"));
     let read = |line: &str| {
         let example: Value = serde_json::from_str(line).unwrap();
         Example {
@@ -40,8 +41,8 @@ fn known<M: Wire + Clone>(decoded: &Decoded<M>, line: &Line) -> M {
     message.clone()
 }
 
-fn check(seed: &str, at_least: usize) {
-    let examples = examples(seed);
+fn check(document: &str, at_least: usize) {
+    let examples = examples(document);
     assert!(examples.len() >= at_least);
     for example in &examples {
         let line = &example.line;
@@ -87,27 +88,27 @@ fn known_answer(to_host: bool, subtype: &str, payload: Option<&RawJson>) {
 }
 
 #[test]
-fn seed_000_input_messages() {
+fn document_000_input_messages() {
     check("000", 5);
 }
 
 #[test]
-fn seed_001_stream_json_format() {
+fn document_001_stream_json_format() {
     check("001", 30);
 }
 
 #[test]
-fn seed_002_overview_with_cumulative_snapshots() {
+fn document_002_overview_with_cumulative_snapshots() {
     check("002", 5);
 }
 
 #[test]
-fn seed_003_client_api() {
+fn document_003_client_api() {
     check("003", 35);
 }
 
 #[test]
-fn seed_004_unofficial_overview() {
+fn document_004_unofficial_overview() {
     check("004", 4);
 }
 
@@ -174,5 +175,5 @@ fn a_doubly_encoded_result_is_decoded_only_on_request() {
             return;
         }
     }
-    panic!("no result in seed 004");
+    panic!("no result in document 004");
 }

@@ -1,4 +1,4 @@
-//! Nothing is dropped: every line of every recording says the same when it is written again.
+//! Nothing is dropped: every recorded line has the same value when it is written again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -39,7 +39,7 @@ impl Replies {
         let payload = success.response.value();
         let written = if to_host {
             let Some(reply) = HostRequestReply::read(subtype, payload) else { return };
-            // A payload that its type refuses is the peer's fault, told by the CLI in the tape.
+            // A payload that its type refuses is the peer's fault, and the CLI reports it in the tape.
             let Ok(reply) = reply else { return };
             reply.survey(&mut report);
             reply.to_json()

@@ -1,4 +1,4 @@
-//! The schema says what the reader says.
+//! The schema accepts exactly the lines that the reader knows.
 
 use duologue_testkit::recordings;
 use duologue_wire::{Decoded, Direction, Line, schema};
