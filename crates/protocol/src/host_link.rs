@@ -15,6 +15,8 @@ use crate::frame::TooLong;
 use crate::id::{RequestId, SessionId, Uuid};
 use crate::json::RawObject;
 use crate::ledger::{Reading, Salvage};
+
+pub use crate::ledger::TurnState;
 use crate::line::{Decoded, Line};
 use crate::lines::{ControlCancelRequest, Prompt};
 use crate::to_host::ToHost;
@@ -143,6 +145,43 @@ impl HostLink {
         self
     }
 
+    /// Keeps no ledger of turns: [`set_turns`](Self::set_turns) passes the state of a
+    /// [`Transcript`](crate::transcript::Transcript). For hosts that have both, so that they cannot disagree. Call it
+    /// first.
+    #[must_use]
+    pub fn follow_transcript(mut self) -> Self {
+        self.activity.follow_transcript();
+        self
+    }
+
+    /// Passes what is open, after the transcript has handled lines or prompts. Needs
+    /// [`follow_transcript`](Self::follow_transcript).
+    ///
+    /// ```
+    /// use duologue_protocol::host_link::HostLink;
+    /// use duologue_protocol::lines::Prompt;
+    /// use duologue_protocol::transcript::Transcript;
+    /// use duologue_protocol::{Direction, Line};
+    ///
+    /// let mut transcript = Transcript::new();
+    /// let mut link = HostLink::new().follow_transcript();
+    /// let prompt = Prompt::text("Hi").uuid("p1");
+    /// link.prompt(&prompt);
+    /// transcript.handle_prompt(&prompt);
+    /// link.set_turns(transcript.turn_state());
+    /// assert!(!link.is_between_turns());
+    ///
+    /// let line = Line::from(r#"{"type":"result","subtype":"success","user_message_uuids":["p1"]}"#);
+    /// let decoded = line.to_host();
+    /// link.handle_decoded(&line, &decoded);
+    /// transcript.handle_to_host(&decoded, &line);
+    /// link.set_turns(transcript.turn_state());
+    /// assert!(link.is_between_turns());
+    /// ```
+    pub fn set_turns(&mut self, turns: TurnState) {
+        self.activity.set_turns(turns);
+    }
+
     /// Sends a prompt. Give it a uuid, so that its turn can be told.
     pub fn prompt(&mut self, prompt: &Prompt) {
         self.activity.prompted(prompt);
@@ -233,30 +272,6 @@ impl HostLink {
     /// Leaves a request of the agent unanswered, as some must be.
     pub fn leave_unanswered(&mut self, id: &RequestId) {
         self.asked.answered(id);
-    }
-
-    /// Whether it must see a line that begins like this. With any other,
-    /// [`handle_line`](Self::handle_line) would do nothing, so that it need not even be cut out.
-    ///
-    /// ```
-    /// use duologue_protocol::host_link::HostLink;
-    ///
-    /// let link = HostLink::new();
-    /// assert!(!link.minds(br#"{"type":"stream_event","event":{"#));
-    /// assert!(link.minds(br#"{"type":"control_request","#));
-    /// assert!(link.minds(br#"{"type":"str"#), "too little to tell");
-    /// ```
-    pub fn minds(&self, start: &[u8]) -> bool {
-        let Some(kind) = start.strip_prefix(br#"{"type":""#) else { return true };
-        if kind.starts_with(b"stream_event\"") {
-            self.activity.awaits_speech()
-        } else if kind.starts_with(b"assistant\"") {
-            self.needs_assistant()
-        } else if kind.starts_with(b"user\"") {
-            self.needs_user()
-        } else {
-            true
-        }
     }
 
     /// Handles a line of the agent's stdout. The result says whether the line belongs to the conversation
@@ -415,12 +430,12 @@ impl HostLink {
             || (self.transmit.is_empty()
                 && self.pending.is_empty()
                 && self.asked.is_empty()
-                && self.activity.ledger.is_idle())
+                && self.activity.turns().idle)
     }
 
     /// Whether no turn runs and no prompt waits. Work in the background may still go on.
     pub fn is_between_turns(&self) -> bool {
-        self.activity.ledger.is_between_turns()
+        self.activity.turns().between_turns
     }
 
     /// Whether a line came that could not be read and may have said that something has ended. What
@@ -436,7 +451,7 @@ impl HostLink {
     /// assert!(link.is_unclear(), "a task has ended, but which?");
     /// ```
     pub fn is_unclear(&self) -> bool {
-        self.activity.ledger.is_unclear()
+        self.activity.turns().unclear
     }
 
     /// Whether a tool call has no result yet. Needs [`watch_tools`](Self::watch_tools).
@@ -446,7 +461,7 @@ impl HostLink {
 
     /// How many turns have ended.
     pub fn results(&self) -> u64 {
-        self.activity.ledger.results()
+        self.activity.turns().results
     }
 
     /// What the last result says went wrong; `None` if it went well, or there is none.

@@ -44,8 +44,9 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::frame::TooLong;
 use crate::id::{SessionId, ToolUseId, Uuid};
-use crate::ledger::{Ledger, Reading, Salvaged, Seen};
+use crate::ledger::{Ledger, Reading, Salvaged, Seen, TurnState};
 use crate::line::{Decoded, Direction, Line};
+use crate::lines::Prompt;
 use crate::message::ModelUsage;
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -242,8 +243,20 @@ impl Transcript {
         }
     }
 
-    /// Whether no turn runs and no prompt waits, as far as this transcript has seen.
-    /// [`HostLink::is_between_turns`](crate::host_link::HostLink::is_between_turns) says the same.
+    /// Handles a prompt that the host is about to send. Its line may follow with
+    /// [`handle_to_agent`](Self::handle_to_agent): a prompt with a uuid counts once.
+    pub fn handle_prompt(&mut self, prompt: &Prompt) {
+        self.host_seen = true;
+        self.prompt(prompt);
+        self.tell_limit();
+    }
+
+    /// What is open, for [`HostLink::set_turns`](crate::host_link::HostLink::set_turns).
+    pub fn turn_state(&self) -> TurnState {
+        self.ledger.state()
+    }
+
+    /// Whether no turn runs and no prompt waits, as far as the lines show.
     pub fn is_between_turns(&self) -> bool {
         self.ledger.is_between_turns()
     }

@@ -5,7 +5,7 @@ use crate::control::{
     AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
 };
 use crate::id::{RequestId, ToolUseId};
-use crate::ledger::{INTERRUPTED, LOCAL_COMMAND};
+use crate::ledger::{INTERRUPTED, LOCAL_COMMAND, Reading};
 use crate::lines::{Assistant, CommandLifecycle, Prompt, StreamLine, User};
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -52,8 +52,10 @@ impl Transcript {
             }
             ToHost::ControlResponse(response) => self.answer_to_host(response),
             ToHost::ControlCancelRequest(cancel) => {
-                if let Some(id) = cancel.request_id.value()
-                    && let Some(open) = self.asks.take(id.as_str())
+                let Some(id) = cancel.request_id.value() else {
+                    return self.ledger.follow(&Reading::Unclear);
+                };
+                if let Some(open) = self.asks.take(id.as_str())
                     && matches!(open.ask, Ask::Permission(_))
                 {
                     let event = PermissionWithdrawnEvent::new().request_id(id.clone());
@@ -325,7 +327,7 @@ impl Transcript {
         }
     }
 
-    fn prompt(&mut self, prompt: &Prompt) {
+    pub(super) fn prompt(&mut self, prompt: &Prompt) {
         let Some(text) = self.ledger.prompt(prompt) else { return };
         let event = PromptQueuedEvent::new().uuid(prompt.uuid.value().cloned()).text(text);
         self.out(None).emit(event);
@@ -335,11 +337,15 @@ impl Transcript {
         if let (Some(uuid), Some(state)) = (line.command_uuid.value(), line.state.value()) {
             self.ledger.command(uuid, state);
             self.tell_steps();
+        } else {
+            self.ledger.follow(&Reading::Unclear);
         }
     }
 
     fn answer_to_host(&mut self, response: &ControlResponse) {
-        let Some(id) = response.request_id() else { return };
+        let Some(id) = response.request_id() else {
+            return self.ledger.follow(&Reading::Unclear);
+        };
         let Some(ask) = self.host_asks.remove(id.as_str()) else {
             // With --replay-user-messages the agent shows the host's own answers.
             if self.asks.contains(id.as_str()) {

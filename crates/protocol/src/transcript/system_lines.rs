@@ -2,6 +2,7 @@
 
 use crate::hook::HookEvent;
 use crate::id::TaskId;
+use crate::ledger::Reading;
 use crate::system::{Init, SessionState, Status, System};
 use crate::text::Text;
 use crate::wire::Field;
@@ -12,6 +13,13 @@ use super::out::Out;
 
 impl Transcript {
     pub(super) fn system(&mut self, system: &System) {
+        if let System::BackgroundTasksChanged(_)
+        | System::TaskStarted(_)
+        | System::TaskUpdated(_)
+        | System::TaskNotification(_) = system
+        {
+            self.ledger.follow(&Reading::of_system(system));
+        }
         match system {
             System::Init(init) => self.init(init),
             System::Status(status) => self.status(status),
