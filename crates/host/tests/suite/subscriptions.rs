@@ -21,7 +21,7 @@ async fn host_has_read(session: &Session, agent: &mut Agent) {
 async fn text_of(events: &mut duologue::Events) -> String {
     loop {
         if let Event::Text(text) = events.next().await.unwrap().unwrap() {
-            return text.text.as_str().unwrap().to_owned();
+            return text.text.as_str().to_owned();
         }
     }
 }
