@@ -60,9 +60,9 @@ mod usage;
 
 pub use dispatch::Overflow;
 pub use duologue_protocol as protocol;
-pub use duologue_protocol::launch;
 pub use duologue_protocol::transcript::event;
 pub use duologue_protocol::transcript::{Event, TurnStatus};
+pub use duologue_protocol::{launch, permission, tool};
 pub use error::{Error, Gone};
 pub use outcome::TurnOutcome;
 pub use process::{ExitReport, Ladder, OsUser, Rung, SpawnError};
