@@ -4,7 +4,7 @@
 mod support;
 
 use duologue::handlers::{Decision, PermissionRequest};
-use duologue::protocol::tool::ToolInput;
+use duologue::tool::ToolInput;
 use duologue::{Error, Session};
 
 async fn decide(ask: PermissionRequest) -> Decision {

@@ -58,3 +58,25 @@ pub(crate) const CLOSE_RUN_END: Duration = Duration::from_secs(1);
 
 /// How long `kill` waits for the end of a run.
 pub(crate) const KILL_RUN_END: Duration = Duration::from_secs(2);
+
+/// How long an agent may take by default to exit once its stdin is closed. Then it gets SIGTERM.
+pub(crate) const STDIN_GRACE: Duration = Duration::from_secs(2);
+
+/// How long an agent may take by default to exit after SIGTERM. Then it gets SIGKILL.
+pub(crate) const TERM_GRACE: Duration = Duration::from_secs(5);
+
+/// How long to wait by default for the exit after SIGKILL.
+pub(crate) const KILL_WAIT: Duration = Duration::from_secs(2);
+
+/// How long stderr and the process group may take to end once the leader has exited.
+pub(crate) const EXIT_SETTLE: Duration = Duration::from_millis(200);
+
+/// How long dropping a process may take to reap it.
+pub(crate) const DROP_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a CLI may take to print its version.
+pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A hook must answer this much before its timeout, or a tenth of the timeout if that is less. Some versions
+/// of the CLI run the tool when a hook times out on their side.
+pub(crate) const HOOK_MARGIN: Duration = Duration::from_secs(1);

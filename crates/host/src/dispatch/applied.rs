@@ -1,4 +1,4 @@
-//! [`Applied`]: what was changed since the agent was started, to be changed again in the next one.
+//! [`Applied`]: what was changed since the agent was started, to be applied to the next one.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ const MOST_CHANGES: usize = 4096;
 ///
 /// | what | is applied again |
 /// |---|---|
-/// | `set_permission_mode`, also by the model or with an answer | the last, whoever set it |
+/// | `set_permission_mode`, also by the model or with an answer | the last, set by host or agent |
 /// | `set_model`, `set_max_thinking_tokens`, `mcp_set_servers`, `set_cwd`, `set_color`, `set_has_subscribers`, `set_prompt_suggestions_paused`, `set_chrome_browser_hints`, `select_chrome_browser`, `set_proactivity_level`, `remote_control` | the last of each |
 /// | `mcp_toggle`, `set_mcp_permission_mode_override`, `channel_enable` | the last for each server |
 /// | `seed_read_state`, `register_repo_root` | the last for each path |
@@ -31,13 +31,13 @@ const MOST_CHANGES: usize = 4096;
 /// | `add_directory`, `register_device_hooks`, `upload_device_hook_template`, `remote_tools_announce` | each |
 /// | rules and directories of an answer, for the session | as flags |
 ///
-/// All other requests ask for something, do something once, or change what outlives the process:
-/// files, the conversation, a login.
+/// All other requests return something, do something once, or change what outlives the process: files,
+/// the conversation, a login.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     asked: VecDeque<(RequestId, Change)>,
     changes: Vec<Change>,
-    /// Some changes found no room.
+    /// Some changes were dropped: there were too many.
     overflowed: bool,
     allowed: Vec<String>,
     denied: Vec<String>,
@@ -48,13 +48,13 @@ pub(crate) struct Applied {
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) subtype: String,
-    /// What it is about: a later change of the same replaces it. `None` if only its settings tell.
+    /// What it changes: a later change of the same replaces it. `None` if its settings decide.
     about: Option<String>,
     pub(crate) request: RawObject,
 }
 
 impl Change {
-    /// The change that this request makes; `None` if it makes none that a new process lacks.
+    /// The change that this request makes; `None` if a new process does not lack it.
     fn of(request: &HostRequest) -> Option<Self> {
         let about = match request {
             HostRequest::SetPermissionMode(_)
@@ -110,7 +110,7 @@ impl Change {
     }
 }
 
-/// The paths of all values that are no objects.
+/// The paths of all values that are not objects.
 fn leaves(value: &Value, path: String, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -266,7 +266,7 @@ impl Applied {
     }
 }
 
-/// Whether an update for this destination goes with the process.
+/// Whether an update for this destination is lost when the process ends.
 fn goes(destination: Option<&PermissionDestination>) -> bool {
     matches!(destination, Some(PermissionDestination::Session | PermissionDestination::CliArg))
 }

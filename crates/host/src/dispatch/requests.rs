@@ -12,7 +12,7 @@ use super::link::{Ask, Received};
 /// What an open request costs beside its line: the task and the state of the handler that serves it.
 const OVERHEAD: usize = 4 * 1024;
 
-/// What the note about a withdrawn request costs while it is queued.
+/// What the report of a withdrawn request costs while it is queued.
 const NOTE: usize = 256;
 
 /// The open requests of the agent, in memory up to a limit.
@@ -21,7 +21,7 @@ pub(crate) struct OpenRequests {
     open: HashMap<RequestId, Open>,
     /// When open requests are due, and which.
     deadlines: BTreeMap<(Instant, u64), RequestId>,
-    /// What the server has not taken yet, with its cost.
+    /// What the handlers have not taken yet, with its cost.
     queue: VecDeque<(Ask, usize)>,
     open_bytes: usize,
     queued_bytes: usize,
@@ -61,7 +61,7 @@ impl OpenRequests {
         self.enqueue(Ask::Asked { id, request, received }, cost);
     }
 
-    /// The agent no longer asks: the server should know.
+    /// The agent has withdrawn a request: the handlers get a report.
     pub(crate) fn withdrawn(&mut self, id: RequestId) {
         self.closed(&id);
         self.enqueue(Ask::Withdrawn { id }, NOTE);
@@ -72,7 +72,7 @@ impl OpenRequests {
         self.queue.push_back((ask, cost));
     }
 
-    /// The request is answered, or will not be.
+    /// The request was answered, or will not be.
     pub(crate) fn closed(&mut self, id: &RequestId) {
         if let Some(open) = self.open.remove(id) {
             self.open_bytes -= open.cost;
@@ -109,7 +109,7 @@ impl OpenRequests {
         self.deadlines.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// A request whose time is up, and its answer. It is closed by that.
+    /// Closes a request whose deadline has passed, and returns its answer.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<(RequestId, Answer)> {
         let (_, id) = self.deadlines.first_key_value().filter(|((at, _), _)| *at <= now)?;
         let id = id.clone();
@@ -118,14 +118,14 @@ impl OpenRequests {
         Some((id, answer))
     }
 
-    /// What the server should be told next.
+    /// What the handlers get next.
     pub(crate) fn pop(&mut self) -> Option<Ask> {
         let (ask, cost) = self.queue.pop_front()?;
         self.queued_bytes -= cost;
         Some(ask)
     }
 
-    /// Puts back what the server had no room for.
+    /// Puts back what the handlers had no room for.
     pub(crate) fn put_back(&mut self, ask: Ask) {
         let cost = match &ask {
             Ask::Asked { id, .. } => self.open.get(id).map_or(OVERHEAD, |open| open.cost),
@@ -135,7 +135,7 @@ impl OpenRequests {
         self.queue.push_front((ask, cost));
     }
 
-    /// Whether the server has something to take.
+    /// Whether something waits for the handlers.
     pub(crate) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -216,6 +216,6 @@ mod tests {
         for number in 0..1_000 {
             requests.withdrawn(format!("never {number}").into());
         }
-        assert!(requests.is_full(), "notes that nobody takes count, too");
+        assert!(requests.is_full(), "queued reports count, too");
     }
 }

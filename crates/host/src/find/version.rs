@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use duologue_protocol::launch::{CliVersion, EnvChange, OUTER_MARKS};
 use tokio::io::AsyncReadExt as _;
@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::process::{Ladder, Spawn, Started};
+use crate::timeouts::VERSION_TIMEOUT;
 
 /// The versions that the tests run with, the newest first.
 pub const TESTED: &[CliVersion] = &[
@@ -22,9 +23,6 @@ pub const TESTED: &[CliVersion] = &[
     CliVersion::new(2, 0, 77),
     CliVersion::new(1, 0, 128),
 ];
-
-/// How long a CLI may take to print its version.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most bytes of output to read.
 const MAX_OUTPUT: u64 = 4096;

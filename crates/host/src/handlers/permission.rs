@@ -64,7 +64,7 @@ impl PermissionRequest {
 ///
 /// ```
 /// use duologue::handlers::{Decision, PermissionRequest};
-/// use duologue::protocol::tool::ToolInput;
+/// use duologue::tool::ToolInput;
 ///
 /// async fn read_only(ask: PermissionRequest) -> Decision {
 ///     match ask.tool() {

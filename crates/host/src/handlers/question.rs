@@ -34,7 +34,7 @@ impl QuestionRequest {
 ///
 /// ```
 /// use duologue::handlers::{QuestionAnswer, QuestionRequest};
-/// use duologue::protocol::tool::Answers;
+/// use duologue::tool::Answers;
 ///
 /// async fn choose_first(ask: QuestionRequest) -> QuestionAnswer {
 ///     let mut answers = Answers::new();

@@ -19,15 +19,12 @@ use tokio::time::Instant;
 
 use crate::dispatch::{Ask, Asks, Link, Received};
 use crate::mcp::{self, McpConnection};
+use crate::timeouts::HOOK_MARGIN;
 
 use super::hook::{Hook, HookCall};
 use super::permission::PermissionRequest;
 use super::question::{PlanRequest, QuestionRequest};
 use super::{BoxFuture, ElicitationAnswer, Handler, Handlers, boxed};
-
-/// A hook must answer this much before its timeout, or a tenth of the timeout if that is less. Some versions
-/// of the CLI run the tool when a hook times out on their side.
-const HOOK_MARGIN: Duration = Duration::from_secs(1);
 
 const NO_HANDLER: &str = "denied: this host has no handler for permissions";
 const PANICKED: &str = "denied: the handler of this host failed";

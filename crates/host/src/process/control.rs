@@ -11,18 +11,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time;
 
+use crate::timeouts::{DROP_WAIT, EXIT_SETTLE};
+
 use super::child::Slot;
 use super::group::{self, Signal};
 use super::ladder::{ExitReport, Ladder, Rung};
 use super::spawn::Files;
 use super::stderr::Tail;
 use super::tree;
-
-/// How long to wait for stderr and the group to end after the leader has exited.
-const EXIT_SETTLE: Duration = Duration::from_millis(200);
-
-/// How long a drop may wait to reap the process it has killed.
-const DROP_WAIT: Duration = Duration::from_millis(100);
 
 /// An agent's process. Dropping it kills the whole group.
 #[derive(Debug)]

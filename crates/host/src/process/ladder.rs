@@ -4,6 +4,8 @@ use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::timeouts::{KILL_WAIT, STDIN_GRACE, TERM_GRACE};
+
 /// How long each step of ending an agent may take.
 ///
 /// First its stdin is closed. After a grace period the group gets TERM, and after another one KILL. If
@@ -28,14 +30,14 @@ impl Ladder {
 
     /// KILL at once.
     pub const fn at_once() -> Self {
-        Self::new(Duration::ZERO, Duration::ZERO, Duration::from_secs(2))
+        Self::new(Duration::ZERO, Duration::ZERO, KILL_WAIT)
     }
 }
 
 /// The grace periods of the official TypeScript SDK: two seconds, TERM, five seconds, KILL, two seconds.
 impl Default for Ladder {
     fn default() -> Self {
-        Self::new(Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(2))
+        Self::new(STDIN_GRACE, TERM_GRACE, KILL_WAIT)
     }
 }
 

@@ -29,13 +29,22 @@ use super::handle::Session;
 use super::inner::Inner;
 use super::run;
 
-/// Sets a session up: which agent, how it is started, and who answers what it asks.
+/// Configures a session.
+///
+/// The methods are grouped:
+///
+/// - **Agent**: which program, which version, the handshake.
+/// - **Launch options**: everything the CLI can be started with, one method for each option of
+///   [`Launch`](crate::launch::Launch).
+/// - **Handlers**: answers to the requests of the agent. Without a handler, requests are denied.
+/// - **Behaviour**: timeouts, memory, respawn, watchdog.
+/// - **Start**: [`start`](Self::start) a process, or [`connect`](Self::connect) to an agent that runs.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), duologue::Error> {
 /// use duologue::Session;
 /// use duologue::handlers::{Decision, PermissionRequest};
-/// use duologue::protocol::permission::PermissionMode;
+/// use duologue::permission::PermissionMode;
 ///
 /// let session = Session::builder()
 ///     .model("sonnet")
@@ -43,7 +52,7 @@ use super::run;
 ///     .on_permission(|ask: PermissionRequest| async move {
 ///         match ask.tool_name() {
 ///             "Read" | "Grep" => Decision::allow(),
-///             _ => Decision::deny("look, but do not touch"),
+///             _ => Decision::deny("only reading is allowed"),
 ///         }
 ///     })
 ///     .start()
@@ -69,16 +78,16 @@ impl SessionBuilder {
     }
 }
 
-/// Which agent.
+/// # Agent
 impl SessionBuilder {
-    /// The agent's program. Without it, `claude` is looked for: see [`find`](crate::find).
+    /// Sets the agent's program. By default, `claude` is searched for: see [`find`](crate::find).
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.config.program = Some(program.into());
         self
     }
 
-    /// Arguments before all others, such as the script that an interpreter runs.
+    /// Adds arguments before all others, such as the script that an interpreter runs.
     #[must_use]
     pub fn program_args(mut self, args: impl IntoIterator<Item: Into<OsString>>) -> Self {
         self.config.leading.extend(args.into_iter().map(Into::into));
@@ -162,28 +171,28 @@ impl SessionBuilder {
         })
     }
 
-    /// The version of the CLI, if it is known: it need not be asked for then.
+    /// Sets the version of the CLI. By default, the program is run once with `--version`.
     #[must_use]
     pub const fn cli_version(mut self, version: CliVersion) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// All launch options at once, instead of those that were set here before.
+    /// Sets all launch options at once, and replaces those that were set before.
     #[must_use]
     pub fn launch(mut self, launch: Launch) -> Self {
         self.config.launch = launch;
         self
     }
 
-    /// What is done about the handshake.
+    /// Sets whether the agent is initialized before the first prompt.
     #[must_use]
     pub const fn handshake(mut self, handshake: Handshake) -> Self {
         self.config.handshake = handshake;
         self
     }
 
-    /// How long the handshake may take: a minute by default.
+    /// Sets the timeout of the handshake: a minute by default.
     #[must_use]
     pub const fn handshake_within(mut self, timeout: Duration) -> Self {
         self.config.handshake_timeout = timeout;
@@ -191,12 +200,14 @@ impl SessionBuilder {
     }
 }
 
-/// Who answers what the agent asks. Without a handler, the answer is no.
+/// # Handlers
+///
+/// They answer the requests of the agent. Without a handler, requests are denied.
 impl SessionBuilder {
     /// Decides whether a tool may be called.
     ///
-    /// It runs in a task of its own and is dropped when the agent withdraws its request. If it panics,
-    /// the answer is no.
+    /// The handler runs in a task of its own and is dropped when the agent withdraws its request. If it
+    /// panics, the request is denied.
     #[must_use]
     pub fn on_permission<F, R>(mut self, handler: F) -> Self
     where
@@ -207,7 +218,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Answers the model's questions. Without it they are asked as permissions are.
+    /// Answers the model's questions. Without it, [`on_permission`](Self::on_permission) gets them.
     #[must_use]
     pub fn on_question<F, R>(mut self, handler: F) -> Self
     where
@@ -218,7 +229,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Decides about plans. Without it they are asked as permissions are.
+    /// Decides about plans. Without it, [`on_permission`](Self::on_permission) gets them.
     #[must_use]
     pub fn on_plan<F, R>(mut self, handler: F) -> Self
     where
@@ -229,14 +240,14 @@ impl SessionBuilder {
         self
     }
 
-    /// A hook: called when something happens in the agent.
+    /// Adds a hook: a callback for an event in the agent.
     #[must_use]
     pub fn hook(mut self, hook: Hook) -> Self {
         self.handlers.hooks.push(hook);
         self
     }
 
-    /// An MCP server in this program.
+    /// Adds an MCP server in this program.
     #[must_use]
     pub fn mcp(mut self, server: impl McpServer) -> Self {
         self.handlers.mcp.push(Arc::new(server));
@@ -252,7 +263,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Answers what MCP servers ask the person. Without it they are declined.
+    /// Answers the elicitations of MCP servers. Without it they are declined.
     #[must_use]
     pub fn on_elicitation<F, R>(mut self, handler: F) -> Self
     where
@@ -263,7 +274,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Shows dialogs of these kinds. Others stay unanswered, as they must.
+    /// Answers dialogs of these kinds. Other kinds stay unanswered: another host may answer them.
     #[must_use]
     pub fn on_dialog<F, R>(
         mut self,
@@ -291,7 +302,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Leaves what no handler answers open, for [`Session::respond`].
+    /// Leaves requests without a handler open, to be answered with [`Session::respond`].
     #[must_use]
     pub const fn answer_by_hand(mut self) -> Self {
         self.handlers.by_hand = true;
@@ -321,14 +332,14 @@ impl SessionBuilder {
         self
     }
 
-    /// Takes each line of the agent's stderr. It must not block.
+    /// Sets a callback for each line of the agent's stderr. It must not block.
     #[must_use]
     pub fn on_stderr(mut self, on_line: impl FnMut(&str) + Send + 'static) -> Self {
         self.config.on_stderr = Some(Arc::new(Mutex::new(on_line)));
         self
     }
 
-    /// Takes what the person should know, as it comes up. See [`Session::notices`].
+    /// Sets a callback for notices that the user should see. See [`Session::notices`].
     #[must_use]
     pub fn on_notice(mut self, on_notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.config.on_notice = Some(Arc::new(on_notice));
@@ -336,112 +347,113 @@ impl SessionBuilder {
     }
 }
 
-/// How the session behaves.
+/// # Behaviour
 impl SessionBuilder {
-    /// How long requests of this host may take: a minute by default; `None` for ever.
+    /// Sets the timeout of requests to the agent: a minute by default. `None` is without a limit.
     #[must_use]
     pub const fn request_within(mut self, timeout: Option<Duration>) -> Self {
         self.config.timeout = timeout;
         self
     }
 
-    /// How long an interrupt may take to settle before the agent is killed: 10 s by default.
+    /// Sets how long a turn may take to end after an interrupt before the agent is killed: 10 s by default.
     #[must_use]
     pub const fn settle_within(mut self, deadline: Duration) -> Self {
         self.config.settle = deadline;
         self
     }
 
-    /// How long each step of ending the agent may take.
+    /// Sets how long each step of ending the agent may take.
     #[must_use]
     pub const fn ladder(mut self, ladder: Ladder) -> Self {
         self.config.ladder = ladder;
         self
     }
 
-    /// How long [`Session::close`] waits for what still runs, waits, is asked or works in the background:
-    /// ten minutes by default, counted from its call. Then the agent is ended.
+    /// Sets how long [`Session::close`] waits for turns, prompts, requests and background tasks that are
+    /// open: ten minutes by default. Then the agent is ended.
     #[must_use]
     pub const fn linger(mut self, most: Duration) -> Self {
         self.config.linger = most;
         self
     }
 
-    /// How many bytes of unread lines are kept in memory: 64 MiB by default.
+    /// Sets how many unread bytes are kept in memory for each subscriber ([`Turn`](crate::Turn),
+    /// [`Events`](crate::Events), [`Messages`](crate::Messages)): 64 MiB by default.
     #[must_use]
     pub const fn memory_budget(mut self, bytes: usize) -> Self {
         self.config.budget = bytes;
         self
     }
 
-    /// What happens beyond that: lines go to a temporary file by default.
+    /// Sets what happens beyond the memory budget: by default, what is not read goes to a temporary file.
     #[must_use]
     pub const fn overflow(mut self, overflow: Overflow) -> Self {
         self.config.overflow = overflow;
         self
     }
 
-    /// The directory for that temporary file; that of the system by default.
+    /// Sets the directory of temporary files: the system's by default.
     #[must_use]
     pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.config.spill_dir = Some(dir.into());
         self
     }
 
-    /// Handlers may block: each gets a thread.
+    /// Runs each handler in a thread, so that it may block.
     pub(crate) const fn handlers_block(mut self) -> Self {
         self.config.handlers_block = true;
         self
     }
 
-    /// The most bytes a line of the agent may have: 64 MiB by default. A longer one is reported as a
-    /// malformed line; the conversation goes on.
+    /// Sets the most bytes a line of the agent may have: 64 MiB by default. A longer line is reported as
+    /// malformed, and the conversation continues.
     #[must_use]
     pub const fn max_line(mut self, bytes: usize) -> Self {
         self.config.max_line = bytes;
         self
     }
 
-    /// How many pixels a side of a picture may have: 2000 by default. The API takes up to 8000 as long
-    /// as a conversation has few pictures, and fails every turn from then on.
+    /// Sets how many pixels a side of an image may have: 2000 by default. The API accepts up to 8000 while a
+    /// conversation has few images, and fails every turn once it has more.
     #[must_use]
     pub const fn max_image_pixels(mut self, pixels: usize) -> Self {
         self.config.max_image_pixels = pixels;
         self
     }
 
-    /// Keeps one request of this host in flight, as the oldest descriptions want it.
+    /// Keeps at most one request of this host in flight, as some legacy agents need it.
     #[must_use]
     pub const fn serial(mut self) -> Self {
         self.config.serial = true;
         self
     }
 
-    /// Speaks to an agent as the oldest descriptions have it: every tool call is a question, and
-    /// `approve`, `deny` and `tool_result` lines are the answers. Today's CLI does not understand them.
+    /// Talks to a legacy agent: every tool call is a request for permission, and `approve`, `deny` and
+    /// `tool_result` lines are the answers. Current versions of the CLI do not support them.
     #[must_use]
     pub const fn legacy(mut self) -> Self {
         self.config.legacy = true;
         self
     }
 
-    /// Shows every line of the wire to this, both ways, in the order of the conversation: to a tape, for
-    /// instance. It must not wait: the conversation does, meanwhile.
+    /// Sets a callback for every line, both ways, in the order of the conversation: to record it, for
+    /// instance. It must not block: the conversation waits for it.
     #[must_use]
     pub fn tap(mut self, on_line: impl Fn(Direction, &Line) + Send + Sync + 'static) -> Self {
         self.config.tap = Some(Tap::new(on_line));
         self
     }
 
-    /// What is done when the agent dies: nothing by default.
+    /// Sets whether an agent that dies is started again: it is not by default.
     #[must_use]
     pub const fn respawn(mut self, respawn: Respawn) -> Self {
         self.config.respawn = respawn;
         self
     }
 
-    /// When the agent is taken for stuck: never by default. It is interrupted, then killed, then, if
-    /// [`respawn`](Self::respawn) says so, started again.
+    /// Sets when the agent is considered stuck: never by default. It is interrupted, then killed, then
+    /// started again if [`respawn`](Self::respawn) allows it.
     #[must_use]
     pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
         self.config.watchdog = watchdog;
@@ -449,20 +461,20 @@ impl SessionBuilder {
     }
 }
 
+/// # Start
 impl SessionBuilder {
-    /// Starts the agent and shakes hands.
+    /// Starts the agent and initializes it.
     ///
-    /// It takes at most ten seconds to ask for the version, unless [`cli_version`](Self::cli_version) says
-    /// it, plus [`handshake_within`](Self::handshake_within). Dropping the future, as
-    /// `tokio::time::timeout` does, kills what was started.
+    /// It takes at most ten seconds to find out the version, unless [`cli_version`](Self::cli_version) sets
+    /// it, plus [`handshake_within`](Self::handshake_within). If the future is dropped, the agent is killed.
     ///
     /// # Errors
-    /// If there is no Claude Code, the options do not fit it, or it cannot be started.
+    /// If Claude Code is not found, does not support the options, or cannot be started.
     pub async fn start(mut self) -> Result<Session, Error> {
         let program = find::cli(self.config.program.as_deref())?;
         if self.version.is_none() {
             let asked = find::version(&program, &self.config.leading);
-            // An agent that says nothing will not shake hands either.
+            // An agent that does not answer this will not answer the handshake either.
             let asked = tokio::time::timeout(self.config.handshake_timeout, asked).await;
             self.version = asked.ok().flatten();
         }
@@ -470,10 +482,11 @@ impl SessionBuilder {
         self.begin(Transport::Process).await
     }
 
-    /// Holds the conversation over these two ends of a pipe, without a process.
+    /// Connects to an agent that runs already, over these two halves of a pipe or socket.
     ///
-    /// The agent runs already. What would be said on its command line or in its environment (rules, limits, the
-    /// directory) is not said: see [`arguments`](Self::arguments).
+    /// Options that become command-line arguments or environment variables (rules, limits, the directory) have no
+    /// effect: pass the agent its [`arguments`](Self::arguments). There is no process to start again, so
+    /// [`respawn`](Self::respawn) has no effect either.
     ///
     /// ```
     /// # async fn example(socket: tokio::net::TcpStream) -> Result<(), duologue::Error> {
@@ -486,7 +499,7 @@ impl SessionBuilder {
     /// ```
     ///
     /// # Errors
-    /// If the agent does not shake hands, and must.
+    /// If the handshake fails and is required.
     pub async fn connect<R, W>(self, reader: R, writer: W) -> Result<Session, Error>
     where
         R: AsyncRead + Unpin + Send + 'static,
@@ -495,8 +508,8 @@ impl SessionBuilder {
         self.begin(Transport::pipe(Box::new(reader), Box::new(writer))).await
     }
 
-    /// What the agent would be started with, [`program_args`](Self::program_args) aside: to tell it to one that runs
-    /// already, as the embedded agent in a test does.
+    /// The command-line arguments for these options, without [`program_args`](Self::program_args): for an agent that
+    /// the program starts itself, such as the embedded agent in a test.
     ///
     /// ```
     /// use duologue::Session;
@@ -507,14 +520,14 @@ impl SessionBuilder {
     /// ```
     ///
     /// # Errors
-    /// If the options do not fit each other, or the CLI version that was set.
+    /// If the options contradict each other, or the CLI version that was set does not support them.
     pub fn arguments(&self) -> Result<Vec<OsString>, Error> {
-        // Nothing goes into files: nobody would remove them.
+        // No files are used: nothing would remove them.
         let launch = self.whole_launch().argv_budget(ArgvBudget::new(usize::MAX, usize::MAX));
         Ok(launch.plan(self.version.as_ref())?.args)
     }
 
-    /// The options, and what follows from who is asked.
+    /// The launch options, with those that follow from the handlers.
     fn whole_launch(&self) -> Launch {
         let mut launch = self.config.launch.clone();
         for (number, hook) in self.handlers.hooks.iter().enumerate() {
@@ -528,7 +541,7 @@ impl SessionBuilder {
             launch = launch
                 .supported_dialog_kinds(self.handlers.dialog_kinds.iter().map(String::as_str));
         }
-        // A call is asked about once: by itself, or by a request.
+        // A legacy agent asks by the tool call itself; a request would be a second question.
         let asks = self.handlers.wants_permissions() && !self.config.legacy;
         if asks && !launch.has_permission_prompts() {
             launch = launch.permission_prompts(PermissionPrompts::Host);

@@ -9,7 +9,7 @@ use duologue::handlers::{
     PlanDecision, QuestionAnswer,
 };
 use duologue::protocol::hook::HookOutput;
-use duologue::protocol::tool::Answers;
+use duologue::tool::Answers;
 use duologue::{Error, Session, SessionBuilder};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

@@ -16,4 +16,5 @@ mod pipes;
 mod play;
 mod process_lifetime;
 mod starting;
+mod subscriptions;
 mod turns;

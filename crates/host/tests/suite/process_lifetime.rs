@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duologue::protocol::permission::PermissionMode;
+use duologue::permission::PermissionMode;
 use duologue::protocol::{Map, RawObject};
 use duologue::{Respawn, Rung};
 use duologue_testkit::fake::{Answer, Script, Step};

@@ -24,7 +24,7 @@ fn ask(number: usize) -> Value {
     }})
 }
 
-/// What is asked until nothing more comes. The clock stands still while anything else can happen.
+/// The requests until nothing more comes. The clock is paused while anything else can happen.
 async fn asked(host: &mut Host) -> Vec<Ask> {
     let mut asks = Vec::new();
     while let Ok(ask) = tokio::time::timeout(Duration::from_secs(1), host.asks.next()).await {

@@ -143,7 +143,7 @@ async fn the_agent_is_not_read_far_ahead_of_a_subscriber_that_reads() {
     let (mut read, mut most) = (0, 0);
     for _ in 0..sent {
         let line = host.line().await.unwrap().unwrap();
-        // What is written and not read. Time stands still while there is anything to do.
+        // What is written and not read. The clock is paused while there is anything to do.
         most = most.max(written.load(Ordering::Relaxed) - read);
         read += line.raw().len();
     }

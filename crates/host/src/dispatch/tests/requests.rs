@@ -83,7 +83,7 @@ async fn asks_are_served_whatever_the_consumer_does() {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_serves_is_refused() {
+async fn a_request_without_handlers_is_refused() {
     let (host, mut agent) = default_pair();
     drop(host.asks);
     let ask = json!({ "type": "control_request", "request_id": "a",
