@@ -27,7 +27,10 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
         Err(error) if error.is::<find::NotFound>() => {
             let (what, mut how) = not_found(&error.to_string());
             if args.agent.is_empty() {
-                how = how.replace("name the program to use.", "name the program with --agent.");
+                how = how.replace(
+                    "give the path of a program.",
+                    "give the path of a program with --agent.",
+                );
                 how.push_str(" Until then the embedded agent answers `run` and `chat`.");
             }
             report.add(Finding::broken("program", what, how));

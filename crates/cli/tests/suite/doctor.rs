@@ -117,7 +117,7 @@ fn without_an_agent_there_is_a_code_of_its_own() {
     assert_eq!(output.status.code(), Some(5));
     let report = text(&output.stdout);
     assert!(
-        report.contains("/no/such/agent") && report.contains("Name one that is there"),
+        report.contains("/no/such/agent") && report.contains("Give the path of a program"),
         "{report}"
     );
 }

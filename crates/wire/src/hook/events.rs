@@ -243,8 +243,8 @@ hook_events! {
     },
     /// A session ends.
     "SessionEnd" => SessionEnd(SessionEnd) {
-        /// Why: `clear`, `resume`, `logout`, `prompt_input_exit` or `other`.
-        reason: Text,
+        /// Why.
+        reason: ExitReason,
     },
     /// The agent is about to stop.
     "Stop" => Stop(Stop) {
@@ -663,6 +663,22 @@ record! {
         recurring: bool,
         /// The prompt.
         prompt: Text,
+    }
+}
+
+words! {
+    /// Why a session ends.
+    ExitReason {
+        /// `/clear` starts another one.
+        Clear = "clear",
+        /// Another session is resumed.
+        Resume = "resume",
+        /// The user has logged out.
+        Logout = "logout",
+        /// The user has left the prompt.
+        PromptInputExit = "prompt_input_exit",
+        /// Another reason.
+        Unspecified = "other",
     }
 }
 

@@ -79,7 +79,7 @@ record! {
         /// How often safety stopped the model.
         safety_stops: RawJson,
         /// Why the process could not start.
-        startup_failure_reason: Text,
+        startup_failure_reason: StartupFailureReason,
         /// The file that could not be read.
         invalid_config_file: RawJson,
         /// The turn ended because the process shut down.
@@ -180,6 +180,58 @@ words! {
         ErrorMaxStructuredOutputRetries = "error_max_structured_output_retries",
         /// Legacy: an error.
         Error = "error" => legacy,
+    }
+}
+
+words! {
+    /// Why the CLI could not start.
+    StartupFailureReason {
+        /// An API key conflicts with the organization that is required.
+        OrgPinApiKeyConflict = "org_pin_api_key_conflict",
+        /// The API provider is not allowed.
+        ProviderNotAllowed = "provider_not_allowed",
+        /// The organization could not be verified.
+        OrgVerifyFailed = "org_verify_failed",
+        /// The login belongs to another organization than the required one.
+        OrgPinMismatch = "org_pin_mismatch",
+        /// The managed settings are not valid.
+        ManagedSettingsInvalid = "managed_settings_invalid",
+        /// The managed settings of the server are required and could not be fetched.
+        RemoteSettingsRequiredUnavailable = "remote_settings_required_unavailable",
+        /// A login at the gateway is required.
+        GatewaySigninRequired = "gateway_signin_required",
+        /// The gateway has denied access.
+        GatewayAccessDenied = "gateway_access_denied",
+        /// The proxy setting is not valid.
+        ProxyInvalid = "proxy_invalid",
+        /// The temporary directory cannot be used.
+        TempDirUnusable = "temp_dir_unusable",
+        /// The working directory is not available.
+        CwdUnavailable = "cwd_unavailable",
+        /// No shell was found.
+        ShellToolMissing = "shell_tool_missing",
+        /// A background agent uses the session.
+        SessionHeldByBackground = "session_held_by_background",
+        /// The session of a work tree cannot be resumed here.
+        WorktreeResumeRefused = "worktree_resume_refused",
+        /// The work tree could not be verified.
+        WorktreeUnverified = "worktree_unverified",
+        /// The CLI is older than the minimum version.
+        CliVersionTooOld = "cli_version_too_old",
+        /// Root may not bypass permissions.
+        BypassRoot = "bypass_root",
+        /// The configuration of the organization is required and not available.
+        OrgConfigRequiredUnavailable = "org_config_required_unavailable",
+        /// The configuration of the organization was refused.
+        OrgConfigRefused = "org_config_refused",
+        /// A sandbox is required and not available.
+        SandboxRequiredUnavailable = "sandbox_required_unavailable",
+        /// `initialize` was not the first line.
+        InitializeNotFirst = "initialize_not_first",
+        /// A configuration file is not valid JSON.
+        ConfigFileInvalid = "config_file_invalid",
+        /// The managed settings were not delivered.
+        ManagedSettingsNotDelivered = "managed_settings_not_delivered",
     }
 }
 
