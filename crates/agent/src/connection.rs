@@ -1,4 +1,4 @@
-//! [`Connection`]: the machine of a conversation, shared by those who speak, hear and write.
+//! [`Connection`]: the machine of a conversation, shared by the reader, the writer and the turns.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -12,19 +12,19 @@ use duologue_protocol::{Line, RequestId, SessionId, ToHost};
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::hooks::{Hooks, LocalHooks};
-use crate::options::{Dialect, Options};
+use crate::options::Options;
 use crate::usage::UsageTotals;
 
-/// Whether a turn, or work in the background, may go on.
+/// Whether a turn, or work in the background, must stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stop {
     #[default]
     No,
-    /// The host has interrupted; whether it wants something else at once.
+    /// The host has interrupted, maybe with another prompt.
     Interrupted { preempted: bool },
 }
 
-/// A turn that is about to begin, and the way in which it learns that it must stop.
+/// A turn that is about to begin, and its stop signal.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) start: TurnStart,
@@ -39,7 +39,7 @@ pub(crate) struct Connection {
     pub(crate) to_write: Notify,
     /// Something was written.
     written: watch::Sender<()>,
-    /// A turn begins, or there will be none any more.
+    /// A turn begins, or there will be no more.
     pub(crate) turns: Notify,
     /// A line was not survived.
     pub(crate) fatal: watch::Sender<Option<Fatal>>,
@@ -53,13 +53,13 @@ pub(crate) struct State {
     pub(crate) model: duologue_protocol::Text,
     pub(crate) mode: duologue_protocol::permission::PermissionMode,
     pub(crate) hooks: Hooks,
-    /// The host has introduced itself.
-    pub(crate) greeted: bool,
+    /// The host has sent the handshake.
+    pub(crate) has_handshake: bool,
     pub(crate) sdk_servers: Vec<duologue_protocol::Text>,
     /// The tools and the MCP servers that there are now, if they have changed.
     pub(crate) tools: Option<Vec<duologue_protocol::Text>>,
     pub(crate) servers: Option<Vec<duologue_protocol::system::InitMcpServer>>,
-    /// Whether the host hears what sub-agents in the foreground say.
+    /// Whether the text of sub-agents in the foreground is sent.
     pub(crate) forwards: bool,
     pub(crate) usage: UsageTotals,
     pub(crate) subagents: crate::subagent::Count,
@@ -67,7 +67,7 @@ pub(crate) struct State {
     pub(crate) running: Vec<duologue_protocol::system::BackgroundTask>,
     /// Work in the background that keeps the conversation open.
     kept: usize,
-    /// Those of them that will speak up by themselves.
+    /// Those of them that end with a turn of their own.
     busy: usize,
     waiting: HashMap<RequestId, oneshot::Sender<Outcome>>,
     next: Option<Begun>,
@@ -75,8 +75,8 @@ pub(crate) struct State {
     /// The same for work in the background.
     background: Vec<watch::Sender<Stop>>,
     asked: Vec<(RequestKey, Box<HostRequest>)>,
-    /// The host reads no more: lines are dropped, as the CLI does.
-    deaf: bool,
+    /// The host does not read any more: lines are dropped, as the CLI does.
+    is_unread: bool,
     /// Leave as soon as no turn runs.
     leaving: bool,
 }
@@ -99,11 +99,7 @@ impl Connection {
         } else if options.hidden_state_events {
             link = link.hidden_state_events();
         }
-        link = match options.dialect {
-            Dialect::Today => link,
-            Dialect::Seeds => link.seeds(),
-            Dialect::SeedsSystemResult => link.seeds_with_system_result(),
-        };
+        link = options.dialect.apply(link);
         let session = options.info.session_id.clone();
         let session = session.unwrap_or_else(|| SessionId::from(link.new_id()));
         link.set_session(session.clone());
@@ -113,7 +109,7 @@ impl Connection {
             model: options.info.model.clone(),
             mode: options.info.permission_mode.clone(),
             hooks: Hooks::default(),
-            greeted: false,
+            has_handshake: false,
             sdk_servers: options.host_servers.clone(),
             tools: None,
             servers: None,
@@ -128,7 +124,7 @@ impl Connection {
             stop: None,
             background: Vec::new(),
             asked: Vec::new(),
-            deaf: false,
+            is_unread: false,
             leaving: false,
         };
         Arc::new(Self {
@@ -152,7 +148,7 @@ impl Connection {
         self.local_hooks.get()
     }
 
-    /// Does something to the state, then tells everybody what came of it.
+    /// Changes the state, then wakes the tasks that it concerns.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let done = act(&mut state);
@@ -178,7 +174,7 @@ impl Connection {
             AgentEvent::Asked { key, request } => state.asked.push((key, request)),
             AgentEvent::Answered { id, outcome } => {
                 if let Some(waiter) = state.waiting.remove(&id) {
-                    // Nobody waits any more: that is their right.
+                    // The asker may have been dropped.
                     let _ = waiter.send(outcome);
                 }
             }
@@ -203,13 +199,13 @@ impl Connection {
         }
     }
 
-    /// Hears a line; what the host asks in it is the caller's to answer.
-    pub(crate) fn hear(&self, line: &Line) -> Vec<(RequestKey, Box<HostRequest>)> {
+    /// Handles a line. The caller answers the requests in it.
+    pub(crate) fn handle_line(&self, line: &Line) -> Vec<(RequestKey, Box<HostRequest>)> {
         self.with(|state| state.link.handle_line(line));
         self.with(|state| std::mem::take(&mut state.asked))
     }
 
-    /// Says a line, once there is room for it.
+    /// Queues a line, once there is room for it.
     pub(crate) async fn say(&self, line: impl Into<ToHost> + Send) {
         let line = line.into();
         self.room().await;
@@ -226,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Asks the host at once; the answer is awaited. Whoever drops it takes the question back.
+    /// Asks the host at once. Awaiting gives the answer; dropping withdraws the request.
     pub(crate) fn ask(self: &Arc<Self>, request: AgentRequest, by_call: bool) -> Asked {
         let (waiter, answer) = oneshot::channel();
         let id = self.with(|state| {
@@ -240,7 +236,7 @@ impl Connection {
         Asked { connection: Arc::clone(self), id, answer }
     }
 
-    /// How work in the background that begins now learns that it must stop.
+    /// The stop signal for work in the background that begins now.
     pub(crate) fn background_stop(&self) -> watch::Receiver<Stop> {
         let stop = watch::Sender::new(Stop::No);
         let told = stop.subscribe();
@@ -251,7 +247,7 @@ impl Connection {
         told
     }
 
-    /// The next turn; `None` when there will be none any more.
+    /// The next turn; `None` when there will be no more.
     pub(crate) async fn next_turn(&self) -> Option<Begun> {
         loop {
             let turns = self.turns.notified();
@@ -266,31 +262,31 @@ impl Connection {
         }
     }
 
-    /// Looks at the state without telling anybody.
+    /// Reads the state without waking a task.
     fn with_quietly<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The lines that wait to be written.
     pub(crate) fn take_lines(&self) -> Vec<String> {
-        let (lines, deaf) = self.with_quietly(|state| {
+        let (lines, is_unread) = self.with_quietly(|state| {
             let lines: Vec<String> = std::iter::from_fn(|| state.link.poll_transmit()).collect();
-            (lines, state.deaf)
+            (lines, state.is_unread)
         });
         self.written.send_replace(());
-        if deaf { Vec::new() } else { lines }
+        if is_unread { Vec::new() } else { lines }
     }
 
-    pub(crate) fn nobody_reads(&self) {
-        self.with_quietly(|state| state.deaf = true);
+    pub(crate) fn stop_writing(&self) {
+        self.with_quietly(|state| state.is_unread = true);
     }
 
     pub(crate) fn exit_code(&self) -> u8 {
-        // Whoever was asked to leave has done as asked.
+        // An agent that was asked to leave has succeeded.
         self.with_quietly(|state| if state.leaving { 0 } else { state.link.exit_code() })
     }
 
-    /// Leaves when the turn that runs has ended, as if the host had gone.
+    /// Leaves when the running turn has ended, as if the host had closed its end.
     pub(crate) fn leave(&self) {
         self.with(|state| {
             state.leaving = true;
@@ -306,20 +302,20 @@ impl State {
         self.link.hold_results(self.kept > 0);
     }
 
-    /// The same, for work that will speak up by itself.
+    /// The same, for work that ends with a turn of its own.
     pub(crate) fn busy(&mut self, change: isize) {
         self.busy = self.busy.saturating_add_signed(change);
         self.link.work_beside(self.busy > 0);
     }
 
-    /// Whether nothing will happen any more.
+    /// Whether the conversation has ended.
     fn is_over(&self) -> bool {
         let idle = self.leaving && self.link.is_idle();
         idle || self.link.is_done() && (self.kept == 0 || self.link.is_dead())
     }
 }
 
-/// A question that was asked. Its answer is awaited; dropped before, the question is taken back.
+/// A request to the host. Awaiting it gives the answer; dropping it before withdraws it.
 #[derive(Debug)]
 pub(crate) struct Asked {
     connection: Arc<Connection>,

@@ -1,4 +1,4 @@
-//! [`Emitter`]: one agent speaking, the main one or a sub-agent.
+//! [`Emitter`]: what one agent sends, the main one or a sub-agent.
 
 mod draft;
 mod message;
@@ -30,10 +30,10 @@ pub(crate) use turn_record::TurnRecord;
 
 use draft::{Draft, Kind};
 
-/// What one agent says: texts, thinking, tool calls and their results. [`Turn`](crate::Turn) is the
+/// What one agent sends: texts, thinking, tool calls and their results. [`Turn`](crate::Turn) is the
 /// emitter of the main agent, [`Subagent`](crate::Subagent) that of another.
 ///
-/// Everything that is said between two results of tools is one message of the model.
+/// Everything between two tool results is one message of the model.
 #[derive(Clone, Debug)]
 pub struct Emitter {
     pub(crate) session: Session,
@@ -43,7 +43,7 @@ pub struct Emitter {
     pub(crate) stop: watch::Receiver<Stop>,
 }
 
-/// Whose emitter it is.
+/// Which agent it is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Who {
     /// The call that started the sub-agent; none for the main agent.
@@ -51,7 +51,7 @@ pub(crate) struct Who {
     pub(crate) agent_id: Option<AgentId>,
     pub(crate) kind: Option<Text>,
     pub(crate) task: Option<Text>,
-    /// Whether the host hears only its tools.
+    /// Whether only its tool calls are sent.
     pub(crate) is_hidden: bool,
 }
 
@@ -70,7 +70,7 @@ impl Emitter {
         &self.session
     }
 
-    /// Says a text, as one block.
+    /// Sends a text, as one block.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -81,7 +81,7 @@ impl Emitter {
         self.finish_block().await
     }
 
-    /// Says what it thinks, as one block.
+    /// Sends thinking, as one block.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -92,8 +92,8 @@ impl Emitter {
         self.finish_block().await
     }
 
-    /// Says a piece of a text. The pieces are one block until something else is said, or
-    /// [`finish_block`](Self::finish_block). A host that wants partial messages hears each piece.
+    /// Sends a piece of a text. The pieces are one block until something else is sent, or
+    /// [`finish_block`](Self::finish_block). With partial messages, each piece is sent.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -101,7 +101,7 @@ impl Emitter {
         self.stream(Kind::Text, piece).await
     }
 
-    /// Says a piece of what it thinks.
+    /// Sends a piece of thinking.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -113,7 +113,7 @@ impl Emitter {
         if self.draft().open_kind().is_some_and(|open| open != kind) {
             self.finish_block().await?;
         }
-        self.go_on()?;
+        self.check_interrupt()?;
         self.close_calls().await?;
         self.emit(|emitter, draft, lines| {
             emitter.begin_message(draft, lines);
@@ -129,11 +129,11 @@ impl Emitter {
     /// # Errors
     /// If the turn was interrupted.
     pub async fn finish_block(&self) -> TurnResult {
-        self.go_on()?;
+        self.check_interrupt()?;
         self.emit(|emitter, draft, lines| {
             let Some((kind, text)) = draft.take_open() else { return };
             let block = match kind {
-                // Only its model knows what it amounts to: see `call_tool_as`.
+                // Only the model knows the input: see `call_tool_as`.
                 Kind::Tool => return emitter.leave_block(draft, lines),
                 Kind::Text => ContentBlock::Text(TextBlock::new().text(&text)),
                 Kind::Thinking => {
@@ -149,7 +149,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// Ends the block that is being written, as this block: the model knows more of it than its text.
+    /// Ends the block that is being written, as this block, which has more than the text.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -157,7 +157,7 @@ impl Emitter {
         if self.draft().open_kind().is_none() {
             return self.block(block).await;
         }
-        self.go_on()?;
+        self.check_interrupt()?;
         self.emit(|emitter, draft, lines| {
             draft.take_open();
             emitter.end_block(draft, block, lines);
@@ -166,7 +166,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// Says a block of any kind.
+    /// Sends a block of any kind.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -233,14 +233,14 @@ impl Emitter {
     /// # Errors
     /// If the turn was interrupted.
     pub async fn tool_input_delta(&self, piece: &str) -> TurnResult {
-        self.go_on()?;
+        self.check_interrupt()?;
         if self.draft().open_kind() == Some(Kind::Tool) {
             self.emit(|emitter, draft, lines| emitter.more(draft, piece, lines)).await;
         }
         Ok(())
     }
 
-    /// Ends the call that has begun, or says one at once.
+    /// Ends the call that has begun, or sends one at once.
     async fn finish_call(&self, block: ContentBlock) -> TurnResult {
         if self.draft().open_kind() != Some(Kind::Tool) {
             return self.block(block).await;
@@ -263,7 +263,7 @@ impl Emitter {
         self.draft().took = Some(millis);
     }
 
-    /// Ends the message: what is said next belongs to another.
+    /// Ends the message: what follows belongs to another.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -286,7 +286,7 @@ impl Emitter {
         self.draft().origin = Some((model.into(), usage));
     }
 
-    /// Tells what a message used and cost, before it [ends](Self::end_message). Running totals stand in the result.
+    /// Records what a message used and cost, before it [ends](Self::end_message). The result has the totals.
     pub fn used(&self, model: &Text, usage: &Usage, cost_usd: f64, api_millis: u64) {
         self.session.connection.with(|state| {
             state.usage.add(model, usage, cost_usd);
@@ -318,12 +318,12 @@ impl Emitter {
     pub async fn interrupted(&self) {
         let mut stop = self.stop.clone();
         if stop.wait_for(|stop| *stop != Stop::No).await.is_err() {
-            // The turn is over: nobody will interrupt it any more.
+            // The turn is over and cannot be interrupted any more.
             std::future::pending::<()>().await;
         }
     }
 
-    /// Says something in the user's place that the user did not say.
+    /// Sends a message in the user's place that the user did not write.
     ///
     /// # Errors
     /// If the turn was interrupted.
@@ -334,7 +334,7 @@ impl Emitter {
         Ok(())
     }
 
-    pub(crate) fn go_on(&self) -> TurnResult {
+    pub(crate) fn check_interrupt(&self) -> TurnResult {
         if self.is_interrupted() { Err(TurnError::Interrupted) } else { Ok(()) }
     }
 
@@ -362,12 +362,12 @@ impl Emitter {
         }
     }
 
-    /// Whether the host hears the answer while it is written.
+    /// Whether the answer is streamed.
     fn streams(&self) -> bool {
         self.is_main() && self.session.connection.options.partial
     }
 
-    /// Makes lines and says them together, so that those of two voices do not mix within a step.
+    /// Makes lines and queues them together, so that those of two agents do not mix within a step.
     async fn emit(&self, make: impl FnOnce(&Self, &mut Draft, &mut Vec<ToHost>) + Send) {
         self.session.connection.room().await;
         self.emit_now(make);

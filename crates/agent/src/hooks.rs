@@ -1,4 +1,4 @@
-//! Hooks of the host: which callbacks an event has, and what they say together.
+//! Hooks: which callbacks of the host an event has, and their answers together.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::emitter::canonical_tool_name;
 use crate::session::Session;
 
-/// How long a callback may take if its host does not say.
+/// How long a callback may take by default.
 const LONG: Duration = Duration::from_secs(600);
 /// The same, for events that a person waits for.
 const SHORT: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ impl Hooks {
 
     fn matching(&self, event: &str, subject: Option<&str>) -> Vec<Callback> {
         if event == "SessionStart" {
-            // The CLI tells commands of it, never the host.
+            // The CLI runs commands for it, never callbacks.
             return Vec::new();
         }
         let usual = if matches!(event, "UserPromptSubmit" | "PreModelSwitch" | "PostModelSwitch") {
@@ -107,7 +107,7 @@ fn subject_field(event: &str) -> Option<&'static str> {
     })
 }
 
-/// What all callbacks of an event said.
+/// The answers of all callbacks of an event.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct HookAnswers {
@@ -115,7 +115,7 @@ pub struct HookAnswers {
     pub outputs: Vec<HookOutput>,
     /// A callback did not answer in time.
     pub timed_out: bool,
-    /// A callback failed whose host wants the action blocked then.
+    /// A callback failed for which the host blocks the action.
     pub failed_and_blocks: bool,
 }
 
@@ -127,12 +127,12 @@ impl HookAnswers {
         Some(output.reason.value().cloned().unwrap_or_default())
     }
 
-    /// Whether a callback wants the turn to stop.
+    /// Whether a callback stops the turn.
     pub fn stops(&self) -> bool {
         self.outputs.iter().any(|output| output.go_on.value() == Some(&false))
     }
 
-    /// What the callbacks want the model to know.
+    /// Text of the callbacks for the model.
     pub fn context(&self) -> Vec<Text> {
         let specific = self.outputs.iter().filter_map(|output| output.specific.value());
         let context = specific.filter_map(|specific| {
@@ -234,7 +234,7 @@ impl Session {
         self.inform(line).await;
     }
 
-    /// What a hook wants the person to know.
+    /// Sends the messages of hooks for the person.
     async fn pass_on(&self, event: &str, subject: Option<&str>, run: &HookAnswers) {
         let source = subject.map_or_else(|| event.to_owned(), |name| format!("{event}:{name}"));
         for output in &run.outputs {

@@ -1,4 +1,4 @@
-//! Be the agent: serve the other end of the wire that hosts of Claude Code speak.
+//! Write an agent that any host of Claude Code can drive.
 //!
 //! Implement [`Agent`], and any host can drive it: the official SDKs, editors, and the `duologue` crate.
 //!
@@ -37,6 +37,7 @@ mod connection;
 mod emitter;
 mod fault;
 mod hooks;
+mod legacy;
 mod mcp;
 mod options;
 mod requests;
@@ -53,7 +54,8 @@ pub use emitter::{
 };
 pub use fault::{Fault, UnknownFault};
 pub use hooks::{HookAnswers, LocalHooks, hook_matches};
-pub use options::{Dialect, Info, Options, VERSION};
+pub use legacy::Dialect;
+pub use options::{Info, Options, VERSION};
 pub use serve::{Exit, in_process, serve};
 pub use session::{AskError, Kept, Session};
 pub use stdio::{serve_args, serve_stdio};

@@ -1,4 +1,4 @@
-//! The answers that every agent gives.
+//! The default answers to requests of the host.
 
 use duologue_protocol::agent_link::{Reply, RequestKey};
 use duologue_protocol::control::{Account, HostRequest, Initialize, InitializeReply};
@@ -19,9 +19,9 @@ impl Session {
         request: &HostRequest,
         handler: Option<&RequestHandler>,
     ) {
-        // What the host offers is taken note of, whoever answers.
+        // The handshake is recorded, whoever answers it.
         if let HostRequest::Initialize(hello) = request {
-            self.take_note(hello);
+            self.record_handshake(hello);
         }
         match handler.and_then(|handler| handler(self, request)) {
             Some(Answer::Now(reply)) => self.reply(key, &reply),
@@ -113,7 +113,7 @@ impl Session {
                 "managedOnly": false,
             }})),
             "file_suggestions" => payload(&json!({ "suggestions": [], "cwd": &*info.cwd })),
-            // To look whether it can be done succeeds, and says that it cannot.
+            // A dry run succeeds, and reports that it cannot be done.
             "rewind_files" => {
                 let why = "File rewinding is not enabled.";
                 let looks = RawJson::from_wire(request).get("dry_run");
@@ -155,7 +155,7 @@ impl Session {
             Status::new().permission_mode(mode.clone()).uuid(self.new_id()).session_id(self.id());
         line.status = Field::Null;
         self.connection.with(|state| {
-            // What is as it was is no news.
+            // Only a change is reported.
             if state.mode != mode {
                 state.mode = mode;
                 state.link.say(System::from(Box::new(line)));
@@ -163,11 +163,11 @@ impl Session {
         });
     }
 
-    fn take_note(&self, hello: &Initialize) {
+    fn record_handshake(&self, hello: &Initialize) {
         let hooks = hello.hooks.value().cloned().unwrap_or_default();
         let servers: Vec<Text> = hello.sdk_mcp_servers.items().to_vec();
         self.connection.with(|state| {
-            state.greeted = true;
+            state.has_handshake = true;
             state.hooks = Hooks::new(hooks);
             state.forwards |= hello.forward_subagent_text.is_true();
             for server in servers {
@@ -178,7 +178,7 @@ impl Session {
         });
     }
 
-    /// What the agent says about itself in the handshake.
+    /// The answer to the handshake.
     pub fn handshake(&self) -> InitializeReply {
         let info = &self.connection.options.info;
         let account = Account::new().api_key_source(&info.api_key_source);

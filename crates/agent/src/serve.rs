@@ -4,7 +4,6 @@ mod write;
 
 use std::sync::Arc;
 
-use duologue_protocol::system::System;
 use duologue_protocol::{Frame, LineDecoder};
 use tokio::io::{
     AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf,
@@ -13,7 +12,7 @@ use tokio::io::{
 use crate::agent::{Agent, RequestHandler, TurnError};
 use crate::connection::{Begun, Connection};
 use crate::fault::Wrote;
-use crate::options::{Dialect, Options};
+use crate::options::Options;
 use crate::session::Session;
 use crate::turn::Turn;
 
@@ -26,9 +25,9 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exit {
-    /// What a process should exit with: 1 if the last turn failed, or a line was not survived.
+    /// What a process should exit with: 1 if the last turn failed, or a line was fatal.
     pub code: u8,
-    /// What it should say on stderr before.
+    /// A message for stderr.
     pub message: Option<String>,
 }
 
@@ -39,7 +38,7 @@ impl Exit {
     }
 }
 
-/// Serves an agent over these two ends of a pipe, until the host has gone and everything is done.
+/// Serves an agent over these two ends of a pipe, until the host has closed its end and all work is done.
 ///
 /// ```
 /// use duologue_agent::{Agent, Options, Turn, TurnResult, serve};
@@ -187,11 +186,7 @@ where
         connection.set_local_hooks(hooks);
     }
     agent.start(&session);
-    if connection.options.dialect != Dialect::Today {
-        // The oldest descriptions have it at the start of the process.
-        let init = session.init_line();
-        connection.with(|state| state.link.say(System::from(Box::new(init))));
-    }
+    session.say_init_at_start();
     let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
     let (closing, closed) = tokio::sync::oneshot::channel();
     let mut writing = to.write(Arc::clone(connection), closed);
@@ -203,7 +198,7 @@ where
     let wrote = match wrote {
         Some(wrote) => wrote,
         None => {
-            // Whoever still holds the session may say more, but the host will not hear it.
+            // A session handle may still queue lines, but they are not written.
             let _ = closing.send(());
             writing.await
         }
@@ -215,7 +210,7 @@ where
     Exit { code: connection.exit_code(), message }
 }
 
-/// Hears the host. This never waits for a turn.
+/// Reads the host. This never waits for a turn.
 async fn read<R>(mut reader: R, session: Session, handler: Option<RequestHandler>)
 where
     R: AsyncRead + Unpin,
@@ -224,7 +219,7 @@ where
     let mut chunk = vec![0; CHUNK];
     let hear = |frame| {
         if let Frame::Line(line) = frame {
-            for (key, request) in session.connection.hear(&line) {
+            for (key, request) in session.connection.handle_line(&line) {
                 session.answer(key, &request, handler.as_ref());
             }
         }

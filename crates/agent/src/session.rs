@@ -14,8 +14,8 @@ use crate::connection::Connection;
 use crate::options::Options;
 use crate::usage::UsageTotals;
 
-/// A handle to the conversation as a whole: lines of any kind, requests to the host, turns that nobody
-/// asked for. Cheap to clone; it may outlive the turn it came from.
+/// A handle to the conversation as a whole: lines of any kind, requests to the host, turns without a
+/// prompt. Cheap to clone; it may outlive the turn it came from.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) connection: Arc<Connection>,
@@ -25,16 +25,16 @@ pub struct Session {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// It could not.
+    /// The host refused.
     #[error("{0}")]
     Refused(String),
     /// The turn was interrupted.
     #[error("the turn was interrupted")]
     Interrupted,
-    /// It is gone.
-    #[error("the host is gone")]
+    /// The host has closed its end.
+    #[error("the host has closed its end")]
     Ended,
-    /// Its answer cannot be read.
+    /// The answer cannot be read.
     #[error("the answer is malformed: {0}")]
     Malformed(String),
 }
@@ -57,12 +57,6 @@ impl Session {
     /// The model.
     pub fn model(&self) -> Text {
         self.connection.with(|state| state.model.clone())
-    }
-
-    /// Whether this is a legacy host: one that expects to approve every tool call it sees.
-    pub fn approves_tools(&self) -> bool {
-        let options = &self.connection.options;
-        options.lenient && !options.prompts && !self.connection.with(|state| state.greeted)
     }
 
     /// The permission mode.
@@ -90,7 +84,7 @@ impl Session {
         self.connection.with(|state| state.link.new_id())
     }
 
-    /// The conversation has another name from now on.
+    /// Changes the id of the conversation.
     pub fn set_id(&self, id: impl Into<SessionId>) {
         let id = id.into();
         self.connection.with(|state| {
@@ -99,13 +93,13 @@ impl Session {
         });
     }
 
-    /// The model is another from now on. The host is not told.
+    /// Changes the model. The host is not told.
     pub fn set_model(&self, model: impl Into<Text>) {
         let model = model.into();
         self.connection.with(|state| state.model = model);
     }
 
-    /// The permission mode is another from now on; the host is told if it was not.
+    /// Changes the permission mode, and reports a change.
     pub async fn set_permission_mode(&self, mode: PermissionMode) {
         let before = self.connection.with(|state| std::mem::replace(&mut state.mode, mode.clone()));
         if before != mode {
@@ -115,7 +109,7 @@ impl Session {
         }
     }
 
-    /// What a host sends with a permission, as far as it is the session's business: a change of mode.
+    /// Applies the changes of mode that a host sends with a permission.
     pub async fn apply(&self, updates: &[PermissionUpdate]) {
         for update in updates {
             if let PermissionUpdate::SetMode(set) = update
@@ -128,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Says what the agent is busy with. The line's ids are filled in.
+    /// Sends a status line. Its ids are filled in.
     pub async fn status(&self, line: Status) {
         let line = line.uuid(self.new_id()).session_id(self.id());
         self.connection.say(System::from(Box::new(line))).await;
@@ -177,12 +171,12 @@ impl Session {
         self.connection.with(|state| state.link.say(line.into()));
     }
 
-    /// Says a line of any kind, as it is.
+    /// Sends a line of any kind, as it is.
     pub async fn say_line(&self, line: impl Into<ToHost> + Send) {
         self.connection.say(line).await;
     }
 
-    /// Writes a line of any content, even such as is no message.
+    /// Writes a line of any content, even one that is not a message.
     pub async fn raw(&self, line: &str) {
         self.connection.room().await;
         self.connection.with(|state| state.link.say_raw(line));
@@ -191,7 +185,7 @@ impl Session {
     /// Asks the host for something.
     ///
     /// # Errors
-    /// If the host cannot, is gone, or the turn is interrupted.
+    /// If the host refuses, has closed its end, or the turn is interrupted.
     pub async fn ask(&self, request: impl Into<AgentRequest> + Send) -> Result<Success, AskError> {
         match self.connection.ask(request.into(), false).await {
             Outcome::Success(success) => Ok(*success),
@@ -215,13 +209,13 @@ impl Session {
         success.read().map_err(|fault| AskError::Malformed(fault.to_string()))
     }
 
-    /// Wants a turn that nobody asked for. It begins when no other runs and no prompt waits.
+    /// Starts a turn without a prompt of the host. It begins when no other runs and no prompt waits.
     pub fn own_turn(&self, origin: Origin, prompt: Option<Prompt>) {
         self.connection.with(|state| state.link.begin_own_turn(origin, prompt));
     }
 
-    /// Keeps the conversation open, though the host may have gone, until this is dropped: work goes
-    /// on in the background.
+    /// Keeps the conversation open until this is dropped, even if the host has closed its end: for work in the
+    /// background.
     #[must_use]
     pub fn keep_open(&self) -> Kept {
         self.connection.with(|state| state.keep(1));
@@ -238,10 +232,10 @@ impl Session {
         Kept { session: self.clone(), is_busy: true }
     }
 
-    /// Waits until the host wants work in the background to stop, from now on.
+    /// Waits until the host stops work in the background, from now on.
     pub async fn background_stopped(&self) {
         let mut stop = self.connection.background_stop();
-        // If nobody is left who could say so, it has been said.
+        // A closed channel means the same.
         let _ = stop.changed().await;
     }
 }

@@ -1,21 +1,21 @@
 //! [`serve_stdio`]: an agent as a program, from its command line to its exit code.
 
-mod input;
 mod print;
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
-use duologue_protocol::visible;
+use duologue_protocol::lines::Prompt;
+use duologue_protocol::{ToAgent, Wire as _, visible};
 
 use crate::agent::Agent;
-use crate::command_line::{Flags, Format, formats};
+use crate::command_line::{CommandLine, Effect, Format, flags_help};
 use crate::options::Options;
 use crate::serve::{Exit, To, serve_process};
 
 pub use crate::serve::stdin;
 
-/// Why an agent does not start: what is said on stderr, and what else on stdout.
+/// Why an agent does not start: a message for stderr, and maybe a result for stdout.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartError {
@@ -34,7 +34,7 @@ impl<T: Into<String>> From<T> for StartError {
 }
 
 impl StartError {
-    /// Why a conversation cannot be resumed, said on stderr and as a result.
+    /// A conversation cannot be resumed. This is written to stderr and as a result.
     pub fn resume(message: String, session: &str) -> Self {
         let result = serde_json::json!({
             "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
@@ -54,7 +54,7 @@ impl StartError {
 /// If it cannot be written.
 pub fn say(text: &str) -> Result<(), StartError> {
     let mut out = std::io::stdout();
-    // Programs get what was said; on a terminal it must not be obeyed.
+    // A program gets the bytes; a terminal must not interpret them.
     let shown = if out.is_terminal() { visible::block(text) } else { text.into() };
     let text = shown.as_ref();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -75,16 +75,9 @@ pub fn complain(message: &str) {
 const HELP: &str = "\
 Usage: PROGRAM [flags] [prompt]
 
-An agent that takes the place of `claude -p`. Hosts drive it over stdin and stdout; in a shell it answers one prompt,
+An agent that takes the place of `claude -p`. Hosts drive it over stdin and stdout. In a shell it answers one prompt,
 which is an argument, or stdin, or both.
 
-  -p, --print              answer one prompt and exit; there is no other mode
-  --output-format FORMAT   text (the default), json, or stream-json (with --verbose)
-  --input-format FORMAT    text (the default) or stream-json
-  -v, --version            print the version
-  -h, --help               print this help
-
-The other flags of Claude Code are accepted. Those that mean nothing to this agent have no effect.
 ";
 
 /// Serves an agent as a program: on stdin and stdout, with the flags of the command line.
@@ -154,7 +147,7 @@ pub async fn serve_args<A: Agent>(
         }
         Err(refused) => {
             if let Some(result) = refused.result {
-                // The exit code says that it failed, whether or not this can be written.
+                // The exit code reports the failure, even if this cannot be written.
                 let _ = say(&format!("{result}\n"));
             }
             complain(&refused.message);
@@ -164,57 +157,53 @@ pub async fn serve_args<A: Agent>(
 }
 
 async fn start<A: Agent>(agent: &mut A, args: Vec<String>) -> Result<Exit, StartError> {
-    let flags = Flags::parse(args.iter().cloned())?;
-    let done = Exit { code: 0, message: None };
-    let mut options = Options::from_args(args);
-    if flags.has("--version") {
+    let line = CommandLine::parse_general(args)?;
+    let mut options = line.options().with_environment()?;
+    if line.version {
         say(&format!("{} (duologue-agent)\n", options.info.version))?;
-        return Ok(done);
+        return Ok(Exit::success());
     }
-    if flags.has("--help") {
-        say(HELP)?;
-        return Ok(done);
+    if line.help {
+        let flags = flags_help(&[Effect::Agent, Effect::Own]);
+        say(&format!(
+            "{HELP}{flags}\nThe other flags of Claude Code are accepted and have no effect.\n"
+        ))?;
+        return Ok(Exit::success());
     }
-    // A flag of the embedded agent alone.
-    if flags.has("--scenario") {
-        return Err("error: unknown option '--scenario'".into());
-    }
-    let (_, output) = formats(&flags)?;
-    resume(agent, &flags, &mut options, output)?;
-    serve_flags(agent, &flags, options).await
+    resume(agent, &line, &mut options)?;
+    serve_command_line(agent, &line, options).await
 }
 
-/// Serves an agent on stdin and stdout, in the formats that the flags name: a host's lines, or one prompt.
+/// Serves an agent on stdin and stdout, in the formats that the command line names: a host's lines, or one prompt.
 ///
 /// # Errors
-/// If the flags contradict each other, there is no prompt, or the answer cannot be written.
-pub async fn serve_flags<A: Agent>(
+/// If there is no prompt, or the answer cannot be written.
+pub async fn serve_command_line<A: Agent>(
     agent: &mut A,
-    flags: &Flags,
+    line: &CommandLine,
     options: Options,
 ) -> Result<Exit, StartError> {
-    let (input, output) = formats(flags)?;
-    if input == Format::StreamJson {
+    for warning in &line.warnings {
+        complain(warning);
+    }
+    if line.input == Format::StreamJson {
         return Ok(serve_process(agent, stdin(), To::stdout(), options).await);
     }
-    let line = input::prompt_line(&flags.rest.join(" "))?;
-    print::one(agent, line, output, flags.has("--verbose"), options).await
+    let prompt = prompt_line(&line.prompt)?;
+    print::one(agent, prompt, line.output, line.verbose, options).await
 }
 
-/// Resumes the conversation that the flags name, if the agent knows it.
+/// Resumes the conversation that the command line names, if the agent knows it.
 fn resume<A: Agent>(
     agent: &mut A,
-    flags: &Flags,
+    line: &CommandLine,
     options: &mut Options,
-    output: Format,
 ) -> Result<(), StartError> {
-    if flags.has("--continue") {
+    if line.resume_newest {
         return Err("No conversation found to continue".into());
     }
-    if !flags.has("--resume") {
-        return Ok(());
-    }
-    let Some(id) = flags.value("--resume").filter(|id| !id.is_empty()) else {
+    let Some(id) = &line.resume else { return Ok(()) };
+    let Some(id) = id.as_deref().filter(|id| !id.is_empty()) else {
         return Err("Error: --resume requires a valid session ID when used with --print. \
                     Usage: claude -p --resume <session-id>"
             .into());
@@ -222,7 +211,7 @@ fn resume<A: Agent>(
     if !agent.resume(id) {
         let mut refused =
             StartError::resume(format!("No conversation found with session ID: {id}"), id);
-        if output == Format::Text {
+        if line.output == Format::Text {
             refused.result = None;
         }
         return Err(refused);
@@ -231,4 +220,21 @@ fn resume<A: Agent>(
         options.info.session_id = Some(id.into());
     }
     Ok(())
+}
+
+/// The prompt of the command line and of stdin, as a line of the wire.
+fn prompt_line(prompt: &str) -> Result<String, StartError> {
+    let mut piped = String::new();
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        // Input that is not UTF-8 counts as no input.
+        let _ = stdin.lock().read_to_string(&mut piped);
+    }
+    let parts: Vec<&str> =
+        [prompt, piped.trim_end()].into_iter().filter(|part| !part.trim().is_empty()).collect();
+    if parts.is_empty() {
+        return Err("Error: Input must be provided either through stdin or as a prompt argument when using --print".into());
+    }
+    let line = ToAgent::from(Box::new(Prompt::text(parts.join("\n"))));
+    Ok(line.to_json())
 }

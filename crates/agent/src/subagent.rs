@@ -27,7 +27,7 @@ pub struct SubagentTask {
     pub prompt: Text,
     /// What kind of sub-agent does it.
     pub kind: Text,
-    /// Whether the conversation goes on meanwhile.
+    /// Whether the conversation continues meanwhile.
     pub is_background: bool,
 }
 
@@ -49,7 +49,7 @@ impl SubagentTask {
         self
     }
 
-    /// The conversation goes on meanwhile.
+    /// Lets the conversation continue meanwhile.
     #[must_use]
     pub const fn in_background(mut self) -> Self {
         self.is_background = true;
@@ -57,7 +57,7 @@ impl SubagentTask {
     }
 }
 
-/// A sub-agent: a [emitter](Emitter) whose lines name the call that started it, and a task that is told.
+/// A sub-agent: an [emitter](Emitter) whose lines name the call that started it, and a task that is reported.
 #[derive(Debug)]
 pub struct Subagent {
     emitter: Emitter,
@@ -73,7 +73,7 @@ pub struct Subagent {
 }
 
 impl Emitter {
-    /// Starts a sub-agent for this call. The result of the call is the caller's to tell, at once for
+    /// Starts a sub-agent for this call. The caller sends the result of the call, at once for
     /// one in the background.
     pub async fn subagent(&self, call: &ToolCall, task: SubagentTask) -> Subagent {
         let session = self.session.clone();
@@ -116,7 +116,7 @@ impl Subagent {
         &self.id
     }
 
-    /// Notes what it has used so far: tokens, and calls of tools. Told with its progress and its end.
+    /// Records tokens and tool calls so far. They are reported with its progress and its end.
     pub fn note_usage(&self, total_tokens: u64, tool_uses: u64) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = (total_tokens, tool_uses);
     }
@@ -143,7 +143,7 @@ impl Subagent {
         }
     }
 
-    /// Tells what it is doing now.
+    /// Reports what it is doing now.
     pub async fn progress(&self, description: impl Into<Text> + Send, last_tool: Option<&str>) {
         let mut line = TaskProgress::new()
             .task_id(self.id.clone())
@@ -157,7 +157,7 @@ impl Subagent {
         self.tell(Box::new(line)).await;
     }
 
-    /// Ends it. A turn that tells of one in the background is the caller's to want:
+    /// Ends it. For one in the background, the caller may start a turn that reports it:
     /// [`own_turn`](crate::Session::own_turn).
     pub async fn finish(mut self, status: TaskStatus, summary: impl Into<Text> + Send) {
         self.session().connection.with(|state| state.subagents.end(&status));

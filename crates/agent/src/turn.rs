@@ -55,7 +55,7 @@ impl Turn<'_> {
         &self.start.prompts
     }
 
-    /// Who started the turn, if nobody asked for it.
+    /// What started the turn, if it was not a prompt.
     pub const fn origin(&self) -> Option<&Origin> {
         self.start.origin.as_ref()
     }

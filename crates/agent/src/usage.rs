@@ -17,9 +17,9 @@ pub struct UsageTotals {
     /// The same, since the last result.
     since: BTreeMap<Text, Share>,
     pub(crate) api_millis: u64,
-    /// What was spent before this process went on with the conversation.
+    /// What was spent before this process resumed the conversation.
     before: f64,
-    /// When the conversation began, in milliseconds, and how long it had lasted when this process went on with it.
+    /// When the conversation began, in milliseconds, and how long it had lasted when this process resumed it.
     began: Option<u64>,
     lasted: u64,
     /// When this process first spent something.
@@ -76,12 +76,12 @@ impl UsageTotals {
         self.by_model.values().fold(0.0, |total, share| total + share.cost)
     }
 
-    /// What this process usage: budgets begin anew with it.
+    /// What this process usage: Budgets count this.
     pub fn process_cost_usd(&self) -> f64 {
         self.cost_usd() - self.before
     }
 
-    /// As transcripts keep it, in the CLI's own fields. Lines and the time of tools are not counted here.
+    /// The form in transcripts, in the fields of the CLI. Lines and the time of tools are not counted.
     pub fn to_transcript(&self) -> Value {
         let now = clock::millis();
         let here = now.saturating_sub(self.since_when.unwrap_or(now));
@@ -106,7 +106,7 @@ impl UsageTotals {
         })
     }
 
-    /// From what a transcript kept.
+    /// From the form in transcripts.
     pub fn from_transcript(kept: &Value) -> Self {
         let mut usage = Self {
             api_millis: kept["totalAPIDuration"].as_u64().unwrap_or_default(),
@@ -135,22 +135,22 @@ impl UsageTotals {
 
     /// What each model used.
     pub fn model_usage(&self) -> Map<ModelUsage> {
-        told(&self.by_model)
+        model_usage(&self.by_model)
     }
 
     pub(crate) fn take_since(&mut self) -> Map<ModelUsage> {
-        told(&std::mem::take(&mut self.since))
+        model_usage(&std::mem::take(&mut self.since))
     }
 }
 
 impl Share {
-    /// Whether it was used and cost nothing: nobody knows the price.
+    /// Whether it was used and cost nothing: its price is unknown.
     fn is_unpriced(&self) -> bool {
         self.cost == 0.0 && self.input + self.output + self.cache_read + self.cache_write > 0
     }
 }
 
-fn told(shares: &BTreeMap<Text, Share>) -> Map<ModelUsage> {
+fn model_usage(shares: &BTreeMap<Text, Share>) -> Map<ModelUsage> {
     let usage = |(model, share): (&Text, &Share)| {
         let (window, most) = model_limits(model);
         let usage = ModelUsage::new()
@@ -172,7 +172,7 @@ fn told(shares: &BTreeMap<Text, Share>) -> Map<ModelUsage> {
     shares.iter().map(usage).collect()
 }
 
-/// How many tokens a conversation with a model may have, and one answer of it, as the CLI tells it.
+/// The context window of a model and the longest answer, in tokens, as the CLI reports them.
 pub fn model_limits(model: &str) -> (u64, u64) {
     const LARGE: [&str; 4] =
         ["claude-opus-5", "claude-sonnet-5", "claude-haiku-5", "claude-fable-5"];

@@ -1,4 +1,4 @@
-//! [`AgentKinds`]: who the model is told to be.
+//! [`AgentKinds`]: system prompts, and the kinds of sub-agent.
 
 use serde_json::{Map, Value, json};
 
@@ -7,12 +7,12 @@ use super::setup::Setup;
 /// The kind of sub-agent that is always there.
 pub(super) const GENERAL: &str = "general-purpose";
 
-/// Who the model is told to be, and which sub-agents it may have.
+/// The system prompt of the main agent, and the kinds of sub-agent.
 #[derive(Clone, Debug)]
 pub(super) struct AgentKinds {
-    /// In place of our own words.
+    /// Replaces the default system prompt.
     pub(super) system: Option<String>,
-    /// After them.
+    /// Follows it.
     pub(super) append: Option<String>,
     /// Kinds of sub-agent, by name: `description`, `prompt`, `tools`, `model`.
     pub(super) agents: Map<String, Value>,
@@ -48,7 +48,7 @@ impl AgentKinds {
             )
         };
         let kind = self.chosen().and_then(|kind| self.agents.get(kind)?["prompt"].as_str());
-        // A host that says nothing of it sends an empty one.
+        // A host without a system prompt sends an empty one.
         let given = self.system.clone().filter(|given| kind.is_none() || !given.is_empty());
         let system = given.or_else(|| kind.map(str::to_owned)).unwrap_or_else(own);
         texts([Some(system), self.append.clone()])

@@ -1,4 +1,4 @@
-//! [`AgentLoop`]: one agent at work: it asks the model, does what that says, and asks again.
+//! [`AgentLoop`]: one agent at work. It asks the model, runs its tool calls, and asks again.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use duologue_agent::Subagent;
 use duologue_agent::{Emitter, ToolCall};
 use duologue_agent::{TurnError, TurnResult};
 
-/// What a model is told that does not answer in the shape that was wanted.
+/// The message after an answer without the structured output.
 const SHAPE_MISSING: &str = "[structured-output-enforce] You MUST call the StructuredOutput tool to \
     complete this request. Call this tool now.";
 
@@ -57,7 +57,7 @@ impl AgentLoop {
     /// Works until the model has nothing more to do.
     pub(super) async fn work(&self) -> TurnResult {
         let limit = self.shared.setup.max_turns.filter(|_| self.kind.is_none());
-        let wants_shape = self.kind.is_none() && self.shared.wants_shape();
+        let has_json_schema = self.kind.is_none() && self.shared.has_json_schema();
         let mut was_urged = false;
         let mut cuts = Cuts::default();
         let mut asked = 0;
@@ -73,11 +73,11 @@ impl AgentLoop {
             }
             if calls.is_empty() {
                 if cuts.next(&reason) {
-                    self.go_on_after(&reason, &id).await?;
+                    self.continue_after(&reason, &id).await?;
                     continue;
                 }
-                if !wants_shape || was_urged {
-                    // An answer that cost too much is no success, although it was said.
+                if !has_json_schema || was_urged {
+                    // An answer beyond the budget is an error, although it was sent.
                     return self.afford();
                 }
                 was_urged = true;
@@ -98,7 +98,7 @@ impl AgentLoop {
         lock(&self.shaped).as_ref().map(|value| RawJson::from(value.clone()))
     }
 
-    /// What came in the meantime is said to the model with the results.
+    /// Adds prompts and context that arrived in the meantime.
     fn fold(&self) {
         if self.kind.is_some() {
             return;
@@ -129,7 +129,7 @@ impl AgentLoop {
         self.emitter.session().usage().process_cost_usd()
     }
 
-    /// Tells the person something that the model need not know.
+    /// Sends a warning for the person. The model does not see it.
     pub(super) async fn warn(&self, text: &str) {
         use duologue_protocol::system::{Informational, NoticeLevel};
         let line = Informational::new().content(text).level(NoticeLevel::Warning);
@@ -202,7 +202,7 @@ impl AgentLoop {
     }
 }
 
-/// What the model is told besides what the person said.
+/// Text for the model that is not from the person.
 pub(super) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{text}\n</system-reminder>")
 }

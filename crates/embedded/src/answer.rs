@@ -15,15 +15,15 @@ use super::shared::lock;
 use duologue_agent::ToolCall;
 use duologue_agent::TurnError;
 
-/// What a model is told whose answer broke off.
+/// The message after an answer that broke off.
 const CUT: &str = "Your response above was cut off mid-stream. Resume directly from where it stops — \
     no apology, no recap. If none of it survived, answer the request from the start.";
 
-/// What a model is told whose answer was too long. The words are the CLI's own.
+/// The message after an answer that was too long. The words are the CLI's own.
 const TOO_LONG: &str = "Output token limit hit. Resume directly — no apology, no recap of what you were doing. \
-    Pick up mid-reasoning if that is where the cut happened. Break remaining work into smaller pieces.";
+    Pick up mid-thought if that is where the cut happened. Break remaining work into smaller pieces.";
 
-/// What a model is told whose answer was withheld. The words are the CLI's own.
+/// The message after an answer that was withheld. The words are the CLI's own.
 const REFUSED: &str = "Your response above was stopped by a safety classifier — this is not a tool or API error. \
     The rest of it was withheld, and tool calls in it that had not finished did not run. \
     Do not produce that content again, even reworded.";
@@ -34,32 +34,34 @@ const MOST_CUTS: u32 = 3;
 const MAX_TOKENS: u64 = 32_000;
 
 impl AgentLoop {
-    /// Asks the model, and says what it says. What it wants done is given back.
+    /// Asks the model, and sends its answer. Returns its tool calls.
     pub(super) async fn answer(&self) -> Result<Answered, TurnError> {
         let mut cuts = 0;
         loop {
             let request = self.request()?;
             let model = request.model().to_owned();
-            let mut hearing = Hearing::default();
-            match self.hear(request, &mut hearing).await {
-                Ok(()) if hearing.is_empty() => continue,
-                Ok(()) => return self.end(hearing, &model).await,
+            let mut partial = PartialAnswer::default();
+            match self.receive(request, &mut partial).await {
+                Ok(()) if partial.is_empty() => continue,
+                Ok(()) => return self.end(partial, &model).await,
                 Err(Failed::Turn(error)) => {
-                    self.keep_partial(&hearing);
+                    self.keep_partial(&partial);
                     return Err(error);
                 }
                 Err(Failed::Model(ModelError::Overloaded(_))) if self.fall_back(&model).await => {}
                 Err(Failed::Model(error)) => {
-                    let broke_off = hearing.has_content && error.is_transient();
+                    let broke_off = partial.has_content && error.is_transient();
                     if !broke_off || cuts == MOST_CUTS {
-                        return Err(TurnError::Api(Box::new(api_failures::told(&error, &model))));
+                        return Err(TurnError::Api(Box::new(api_failures::failure(
+                            &error, &model,
+                        ))));
                     }
                     cuts += 1;
                     for line in self.emitter.abort() {
                         self.emitter.session().say_line(line).await;
                     }
-                    if !hearing.calls.is_empty() {
-                        return Ok(Answered { calls: hearing.calls, ..Answered::default() });
+                    if !partial.calls.is_empty() {
+                        return Ok(Answered { calls: partial.calls, ..Answered::default() });
                     }
                     self.emitter.synthetic_user(CUT).await?;
                     self.conversation.note(CUT);
@@ -68,7 +70,7 @@ impl AgentLoop {
         }
     }
 
-    /// Another model answers for the rest of the turn. False if there is none left.
+    /// Switches to a fallback model for the rest of the turn. False if there is none left.
     async fn fall_back(&self, asked: &str) -> bool {
         let models = &self.shared.setup.fallback_models;
         let next = match models.iter().position(|model| model == asked) {
@@ -117,7 +119,7 @@ impl AgentLoop {
             "tools": self.shared.definitions(Some(&may)),
             "stream": true,
         });
-        lock(&self.shared.reasoning).tell(&model, &mut body);
+        lock(&self.shared.reasoning).add_to(&model, &mut body);
         if !system.is_empty() {
             body["system"] = Value::from(system);
         }
@@ -128,7 +130,7 @@ impl AgentLoop {
         })
     }
 
-    async fn hear(&self, request: Request, hearing: &mut Hearing) -> Result<(), Failed> {
+    async fn receive(&self, request: Request, partial: &mut PartialAnswer) -> Result<(), Failed> {
         let mut answer = self.shared.model.ask(request);
         self.emitter.set_request_id(None);
         loop {
@@ -140,11 +142,11 @@ impl AgentLoop {
             match part {
                 None => return Ok(()),
                 Some(Err(error)) => return Err(Failed::Model(error)),
-                Some(Ok(Part::Event(event))) => self.event(&event, hearing).await?,
+                Some(Ok(Part::Event(event))) => self.event(&event, partial).await?,
                 Some(Ok(Part::RequestId(id))) => self.emitter.set_request_id(Some(id.into())),
                 Some(Ok(Part::Line(line))) => self.emitter.session().raw(&line).await,
                 Some(Ok(Part::Retry(retry))) => {
-                    *hearing = Hearing::default();
+                    *partial = PartialAnswer::default();
                     let session = self.emitter.session();
                     let line =
                         api_failures::retry(&retry).session_id(session.id()).uuid(session.new_id());
@@ -155,23 +157,23 @@ impl AgentLoop {
         }
     }
 
-    async fn event(&self, event: &Event, hearing: &mut Hearing) -> Result<(), TurnError> {
-        let finished = hearing.folded.add(event).cloned();
+    async fn event(&self, event: &Event, partial: &mut PartialAnswer) -> Result<(), TurnError> {
+        let finished = partial.folded.add(event).cloned();
         match &*event.name {
             "message_start" => {
-                let millis = hearing.started.elapsed().as_millis();
+                let millis = partial.started.elapsed().as_millis();
                 self.emitter.set_time_to_first_event(u64::try_from(millis).unwrap_or(u64::MAX));
-                if let Some(id) = hearing.folded.id() {
+                if let Some(id) = partial.folded.id() {
                     self.emitter.set_next_message_id(id);
                 }
-                if let Some(model) = hearing.folded.model() {
-                    let usage = hearing.folded.message()["usage"].to_string();
+                if let Some(model) = partial.folded.model() {
+                    let usage = partial.folded.message()["usage"].to_string();
                     self.emitter
                         .set_message_model(model, Usage::from_json(&usage).unwrap_or_default());
                 }
             }
             "content_block_start" => {
-                hearing.has_content = true;
+                partial.has_content = true;
                 let json = event.json();
                 let block = &json["content_block"];
                 if let ("tool_use", Some(id), Some(name)) = (
@@ -196,16 +198,16 @@ impl AgentLoop {
             _ => {}
         }
         if let Some(block) = finished {
-            // Kept first: what the host has seen, the model has said.
+            // Kept first, so that the transcript has all that the host has seen.
             let uuid = self.emitter.session().new_id();
-            self.conversation.block(&hearing.folded.message(), &block, &uuid);
+            self.conversation.block(&partial.folded.message(), &block, &uuid);
             self.emitter.set_next_line_uuid(uuid);
-            self.block(&block, hearing).await?;
+            self.block(&block, partial).await?;
         }
         Ok(())
     }
 
-    async fn block(&self, block: &Value, hearing: &mut Hearing) -> Result<(), TurnError> {
+    async fn block(&self, block: &Value, partial: &mut PartialAnswer) -> Result<(), TurnError> {
         let text = |name: &str| block[name].as_str().unwrap_or_default();
         match text("type") {
             "text" => self.emitter.finish_block().await,
@@ -216,7 +218,7 @@ impl AgentLoop {
                 }
                 let input = RawObject::of(&input).unwrap_or_default();
                 let call = self.emitter.call_tool_as(text("id"), text("name"), input).await?;
-                hearing.calls.push(call);
+                partial.calls.push(call);
                 Ok(())
             }
             _ => match ContentBlock::from_json(&block.to_string()) {
@@ -226,12 +228,12 @@ impl AgentLoop {
         }
     }
 
-    /// Tells the model to go on after an answer that was stopped, and the host that it does.
-    pub(super) async fn go_on_after(&self, reason: &str, id: &str) -> Result<(), TurnError> {
+    /// Lets the model continue after an answer that was stopped, and reports it.
+    pub(super) async fn continue_after(&self, reason: &str, id: &str) -> Result<(), TurnError> {
         let is_refusal = reason == "refusal";
         let text = if is_refusal { REFUSED } else { TOO_LONG };
         self.conversation.note(text);
-        // What a sub-agent is told is not the host's business.
+        // The host does not see the messages to sub-agents.
         if self.kind.is_some() {
             return Ok(());
         }
@@ -249,14 +251,14 @@ impl AgentLoop {
         Ok(())
     }
 
-    async fn end(&self, hearing: Hearing, asked: &str) -> Result<Answered, TurnError> {
-        let folded = &hearing.folded;
+    async fn end(&self, partial: PartialAnswer, asked: &str) -> Result<Answered, TurnError> {
+        let folded = &partial.folded;
         let model = folded.model().unwrap_or(asked);
         let usage = Usage::from_json(&folded.message()["usage"].to_string()).unwrap_or_default();
         lock(&self.stats).message(&folded.tokens());
         self.note_usage();
         let (cost, is_unpriced) = self.shared.cost(model, &folded.tokens());
-        let millis = u64::try_from(hearing.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let millis = u64::try_from(partial.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.emitter.used(&Text::from(model), &usage, cost, millis);
         let reason = folded.stop_reason().unwrap_or("end_turn");
         self.emitter.end_message(StopReason::from(reason)).await?;
@@ -264,18 +266,18 @@ impl AgentLoop {
         if is_unpriced {
             self.warn(&format!("The price of {model} is not known: its cost counts as 0.")).await;
         }
-        Ok(Answered { calls: hearing.calls, reason, id })
+        Ok(Answered { calls: partial.calls, reason, id })
     }
 
-    /// A text that was stopped half way is what the model has said.
-    fn keep_partial(&self, hearing: &Hearing) {
+    /// Keeps the part of a text that was written before the interrupt.
+    fn keep_partial(&self, partial: &PartialAnswer) {
         let done: String =
-            hearing.folded.content().iter().filter_map(|block| block["text"].as_str()).collect();
-        let all = hearing.folded.text();
+            partial.folded.content().iter().filter_map(|block| block["text"].as_str()).collect();
+        let all = partial.folded.text();
         if let Some(rest) = all.strip_prefix(&done).filter(|rest| !rest.is_empty()) {
             let block = json!({ "type": "text", "text": rest });
             let uuid = self.emitter.session().new_id();
-            self.conversation.block(&hearing.folded.message(), &block, &uuid);
+            self.conversation.block(&partial.folded.message(), &block, &uuid);
             self.emitter.set_next_line_uuid(uuid);
         }
     }
@@ -292,7 +294,7 @@ pub(super) struct Answered {
     pub(super) id: String,
 }
 
-/// How often in a turn the model was told to go on.
+/// How often in a turn the model continued after a cut.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
     too_long: u32,
@@ -300,7 +302,7 @@ pub(super) struct Cuts {
 }
 
 impl Cuts {
-    /// Whether the model is to go on after it stopped for this reason.
+    /// Whether the model continues after it stopped for this reason.
     pub(super) fn next(&mut self, reason: &str) -> bool {
         let (count, most) = match reason {
             "max_tokens" => (&mut self.too_long, MOST_CUTS),
@@ -312,22 +314,22 @@ impl Cuts {
     }
 }
 
-/// What was heard of an answer.
-struct Hearing {
+/// The part of an answer that has arrived.
+struct PartialAnswer {
     folded: StreamedMessage,
     calls: Vec<ToolCall>,
     has_content: bool,
     started: Instant,
 }
 
-impl Hearing {
-    /// Nothing was said: the reply of a script was only lines.
+impl PartialAnswer {
+    /// The answer is empty: the reply of a script was only lines.
     fn is_empty(&self) -> bool {
         self.folded.id().is_none() && !self.has_content
     }
 }
 
-impl Default for Hearing {
+impl Default for PartialAnswer {
     fn default() -> Self {
         Self {
             folded: StreamedMessage::new(),

@@ -1,4 +1,4 @@
-//! What the host is told when the model fails, in the words of the CLI.
+//! What is reported when the model fails, in the words of the CLI.
 
 use duologue_model::{ModelError, Retry};
 use duologue_protocol::Field;
@@ -10,7 +10,7 @@ use duologue_agent::ApiFailure;
 use duologue_agent::model_limits;
 
 /// A failure that ends the turn.
-pub(super) fn told(error: &ModelError, model: &str) -> ApiFailure {
+pub(super) fn failure(error: &ModelError, model: &str) -> ApiFailure {
     let said = error.api().map(|failure| failure.message.as_str()).unwrap_or_default();
     let status = error.status();
     let (message, kind) = match (error, status) {
@@ -32,7 +32,7 @@ pub(super) fn told(error: &ModelError, model: &str) -> ApiFailure {
             format!("There's an issue with the selected model ({model}). It may not exist or you may not have access to it. Run --model to pick a different model."),
             "model_not_found",
         ),
-        // The CLI does not say more of it.
+        // The CLI has no better kind for it.
         (ModelError::Api(_), Some(400)) => (format!("API Error: {error}"), "unknown"),
         (ModelError::Unreachable(why), _) => {
             (format!("API Error: Unable to connect to API ({why})"), "unknown")

@@ -1,4 +1,4 @@
-//! Work beside the conversation: commands in the background, and how tasks are stopped.
+//! Commands in the background, and how tasks are stopped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -21,13 +21,13 @@ use duologue_agent::TurnError;
 use duologue_agent::clock;
 use duologue_agent::{Kept, Session};
 
-/// How long a command in the background is waited for when the host has gone, as the CLI does.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the agent waits for a command in the background when the host has closed its end, as the CLI does.
+const COMMAND_GRACE: Duration = Duration::from_secs(30);
 
-/// A command that takes longer than this is told of, as the CLI does.
-const LONG: Duration = Duration::from_secs(3);
+/// A command that takes longer than this is reported, as the CLI does.
+const REPORT_AFTER: Duration = Duration::from_secs(3);
 
-/// What runs beside the conversation.
+/// What runs in the background.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     commands: Mutex<Commands>,
@@ -37,7 +37,7 @@ pub(super) struct Background {
 
 #[derive(Debug, Default)]
 struct Commands {
-    /// Those that the host knows of. Each keeps the conversation open.
+    /// Those that were reported to the host. Each keeps the conversation open.
     announced: HashMap<String, Option<Kept>>,
     /// Those that ended before the host knew of them.
     early: Vec<ShellTask>,
@@ -55,14 +55,14 @@ impl Background {
         lock(&self.agents).remove(id);
     }
 
-    /// Stops a sub-agent. False if there is none of that name.
+    /// Stops a sub-agent. False if it does not exist.
     pub(super) fn stop_agent(&self, id: &str) -> bool {
         lock(&self.agents).get(id).inspect(|stop| stop.notify_one()).is_some()
     }
 }
 
 impl AgentLoop {
-    /// Waits for a command. If it takes long, the host is told that it runs, and how it ended.
+    /// Waits for a command. If it takes long, its start and its end are reported.
     pub(super) async fn watch_command(
         &self,
         call: &ToolCall,
@@ -75,8 +75,8 @@ impl AgentLoop {
                 biased;
                 () = self.emitter.interrupted() => break Err(TurnError::Interrupted),
                 output = &mut running => break Ok(output),
-                () = tokio::time::sleep(LONG), if told.is_none() => {
-                    told = Some(self.tell_long(call).await);
+                () = tokio::time::sleep(REPORT_AFTER), if told.is_none() => {
+                    told = Some(self.report_long(call).await);
                 }
             }
         };
@@ -92,18 +92,18 @@ impl AgentLoop {
                         Ok(output) if output.is_failure() => TaskStatus::Failed,
                         Ok(_) => TaskStatus::Completed,
                     };
-                    self.tell_long_ended(&task, status).await;
+                    self.report_long_ended(&task, status).await;
                 }
             }
         }
         output
     }
 
-    /// Tells the host of a command that takes long and is waited for.
-    async fn tell_long(&self, call: &ToolCall) -> Option<ShellTask> {
+    /// Reports a command that takes long and is waited for.
+    async fn report_long(&self, call: &ToolCall) -> Option<ShellTask> {
         let tasks = self.shared.context.tasks().in_foreground();
         let is_it = |task: &ShellTask| task.tool_use_id.as_deref() == Some(call.id.as_str());
-        // What sub-agents run is theirs to tell.
+        // Commands of sub-agents are not reported.
         let task = tasks.into_iter().find(is_it).filter(|_| self.kind.is_none())?;
         let session = self.emitter.session();
         let started = TaskStarted::new()
@@ -118,7 +118,7 @@ impl AgentLoop {
         Some(task)
     }
 
-    async fn tell_long_ended(&self, task: &ShellTask, status: TaskStatus) {
+    async fn report_long_ended(&self, task: &ShellTask, status: TaskStatus) {
         let session = self.emitter.session();
         let mut line = TaskNotification::new()
             .task_id(TaskId::from(task.id.as_str()))
@@ -131,7 +131,7 @@ impl AgentLoop {
         session.say_line(System::from(Box::new(line))).await;
     }
 
-    /// Tells the host of a command that went to the background. It may know that it runs.
+    /// Reports a command that went to the background. Its start may have been reported.
     async fn announce_background(&self, call: &ToolCall, output: &ToolOutput, is_known: bool) {
         let Some(id) = output.tool_use_result.get("backgroundTaskId").and_then(|id| id.as_str())
         else {
@@ -171,20 +171,20 @@ impl AgentLoop {
             at.map(|at| commands.early.remove(at))
         };
         if let Some(task) = early {
-            self.shared.tell_ended(session, &task).await;
+            self.shared.report_ended(session, &task).await;
         }
     }
 }
 
 impl Shared {
-    /// Tells of commands that end, as long as anybody wants to know.
+    /// Reports commands that end, until the agent is dropped.
     pub(super) async fn watch_commands(this: Weak<Self>, session: Session) {
         while let Some(shared) = this.upgrade() {
             let tasks = shared.context.tasks().clone();
             drop(shared);
             let ended = tokio::select! {
                 ended = tasks.next_ended() => Some(ended),
-                () = tokio::time::sleep(PATIENCE) => None,
+                () = tokio::time::sleep(COMMAND_GRACE) => None,
             };
             let Some(shared) = this.upgrade() else { return };
             let Some(task) = ended else {
@@ -200,12 +200,12 @@ impl Shared {
                 is_known
             };
             if is_known {
-                shared.tell_ended(&session, &task).await;
+                shared.report_ended(&session, &task).await;
             }
         }
     }
 
-    /// When the host has gone, commands do not keep the conversation open for ever.
+    /// When the host has closed its end, commands do not keep the conversation open any longer.
     fn give_up_commands(&self, session: &Session) {
         if session.host_has_gone() {
             let mut commands = lock(&self.background.commands);
@@ -215,7 +215,7 @@ impl Shared {
         }
     }
 
-    async fn tell_ended(&self, session: &Session, task: &ShellTask) {
+    async fn report_ended(&self, session: &Session, task: &ShellTask) {
         let kept = lock(&self.background.commands).announced.remove(&task.id);
         let name = task.description.as_deref().unwrap_or(&task.command);
         let (status, told, summary) = match task.status {

@@ -1,4 +1,4 @@
-//! [`Conversation`]: what was said, for the model and for the disk.
+//! [`Conversation`]: the messages, for the model and for the disk.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::session_store::{SessionWriter, Sessions};
 
-/// What the model is told of a call that the person stopped.
+/// The result of a call that the person stopped.
 const STOPPED: &str = duologue_protocol::agent_link::REJECTED;
 
-/// A conversation, shared by those who add to it.
+/// A conversation. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversation(Arc<Mutex<State>>);
 
@@ -18,11 +18,11 @@ struct State {
     /// As the Messages API takes them.
     messages: Vec<Value>,
     disk: Disk,
-    /// What went wrong with the disk, to be told.
+    /// Why the transcript cannot be written, to be reported.
     fault: Option<String>,
     /// Whether what is written is shown to the host, too.
     is_mirrored: bool,
-    /// What it cost before, when it is gone on with.
+    /// What it cost before it was resumed.
     cost_before: Option<Value>,
 }
 
@@ -49,7 +49,7 @@ impl Conversation {
         self.state().disk = Disk::NotYet(sessions, id.to_owned());
     }
 
-    /// Goes on with a file.
+    /// Continues a file.
     pub(super) fn keep_on(&self, writer: SessionWriter) {
         self.state().disk = Disk::Open(writer);
     }
@@ -59,7 +59,7 @@ impl Conversation {
         self.state().messages.clone()
     }
 
-    /// What the model said last.
+    /// The last text of the model.
     pub(super) fn last_text(&self) -> String {
         let state = self.state();
         let said = state.messages.iter().rev().find(|message| message["role"] == "assistant");
@@ -68,12 +68,12 @@ impl Conversation {
         texts.join("\n")
     }
 
-    /// What could not be written, once.
+    /// Takes the error of the transcript.
     pub(super) fn take_fault(&self) -> Option<String> {
         self.state().fault.take()
     }
 
-    /// What somebody said to the model: a prompt.
+    /// Adds a prompt.
     pub(super) fn prompt(&self, content: &Value, uuid: Option<&str>) {
         let mut state = self.state();
         state.write(|writer| {
@@ -87,7 +87,7 @@ impl Conversation {
         state.user(blocks(content));
     }
 
-    /// What nobody typed: what hooks want the model to know, reminders.
+    /// Adds text that is not from the person: of hooks, reminders.
     pub(super) fn note(&self, text: &str) {
         let content = json!([{ "type": "text", "text": text }]);
         let mut state = self.state();
@@ -121,14 +121,14 @@ impl Conversation {
         }
     }
 
-    /// Gives every call a result: the turn that it belonged to was stopped.
-    pub(super) fn mend(&self) {
+    /// Gives every open call a result, because its turn was stopped.
+    pub(super) fn close_open_calls(&self) {
         let mut state = self.state();
         let open = state.open_calls();
         for call in &open {
             let block = json!({ "type": "tool_result", "tool_use_id": call, "content": STOPPED, "is_error": true });
             state.write(|writer| writer.user(&json!([block]), None).map(drop));
-            // Results come before all else that the user says.
+            // Results come first in a message of the user.
             let at = state.messages.iter().rposition(|message| message["role"] == "assistant");
             let at = at.map_or(state.messages.len(), |at| at + 1);
             match state.messages.get_mut(at).and_then(|message| message["content"].as_array_mut()) {
@@ -138,10 +138,10 @@ impl Conversation {
         }
     }
 
-    /// A stop that a person wanted is part of the conversation.
+    /// Records an interrupt by the person.
     pub(super) fn interrupted(&self) {
         let had_calls = !self.state().open_calls().is_empty();
-        self.mend();
+        self.close_open_calls();
         let text = if had_calls {
             "[Request interrupted by user for tool use]"
         } else {
@@ -153,7 +153,7 @@ impl Conversation {
         state.user(blocks(&content));
     }
 
-    /// Goes on from a summary.
+    /// Continues from a summary.
     pub(super) fn compact(&self, metadata: &Value, summary: &str) {
         let mut state = self.state();
         let summary = json!(summary);
@@ -162,7 +162,7 @@ impl Conversation {
         state.user(blocks(&summary));
     }
 
-    /// Begins anew, in a file of its own.
+    /// Starts over, in a new file.
     pub(super) fn clear(&self, id: &str, sessions: Option<Sessions>) {
         let mut state = self.state();
         state.messages.clear();
@@ -189,7 +189,7 @@ impl Conversation {
         }
     }
 
-    /// What it cost before this process went on with it.
+    /// Sets what it cost before this process resumed it.
     pub(super) fn set_cost_before(&self, cost: Option<Value>) {
         self.state().cost_before = cost;
     }
@@ -215,7 +215,7 @@ impl Conversation {
 }
 
 impl State {
-    /// Adds to what the user says; there are no two messages of the user in a row.
+    /// Adds to the messages of the user; there are never two in a row.
     fn user(&mut self, blocks: Vec<Value>) {
         match self.messages.last_mut() {
             Some(last) if last["role"] == "user" => {
@@ -247,7 +247,7 @@ impl State {
             .collect()
     }
 
-    /// Writes something down. What cannot be written is told once, and the conversation goes on.
+    /// Writes to the transcript. An error is reported once, and the conversation continues without a transcript.
     fn write(&mut self, write: impl FnOnce(&mut SessionWriter) -> std::io::Result<()>) {
         let written = match &mut self.disk {
             Disk::Nowhere => return,

@@ -59,6 +59,7 @@ use serde_json::{Value, json};
 use agent_loop::{AgentLoop, reminder};
 use command_hooks::CommandHooks;
 use conversation::Conversation;
+use settings::Settings;
 use shared::Shared;
 use slash_commands::Summarised;
 
@@ -73,28 +74,29 @@ pub struct Embedded {
     options: Options,
     hooks: Arc<CommandHooks>,
     has_begun: bool,
-    /// The summary that a turn goes on from, made before it was introduced.
+    /// The summary that a turn continues from, made before its `init`.
     summary: Option<Summarised>,
 }
 
 impl Embedded {
-    /// An agent that this model thinks for.
+    /// Creates an agent backed by this model.
     ///
     /// # Errors
-    /// If something of the setup cannot be used, such as an old conversation to go on with, in words for people.
+    /// If the setup is not valid, or resumes a conversation: only a process can do that.
     pub fn new(setup: Setup, model: impl Model + 'static) -> Result<Self, String> {
         if setup.start != Start::New {
-            return Err("only a process of its own can go on with an old conversation".to_owned());
+            return Err("only a separate process can resume a conversation".to_owned());
         }
-        Self::with_conversation(setup, Arc::new(model), Conversation::default())
+        let settings = setup.load_settings();
+        Self::with_conversation(setup, &settings, Arc::new(model), Conversation::default())
     }
 
     fn with_conversation(
         mut setup: Setup,
+        settings: &Settings,
         model: Arc<dyn Model>,
         conversation: Conversation,
     ) -> Result<Self, String> {
-        let settings = shared::settings(&setup);
         let info = &mut setup.options.info;
         info.cwd = Text::from(setup.cwd.to_string_lossy().into_owned());
         let kind = setup.agent.as_ref().and_then(|kind| setup.agents.get(kind));
@@ -109,12 +111,12 @@ impl Embedded {
         if setup.mirrors {
             conversation.mirror();
         }
-        let shared = Shared::new(setup, model, &settings, conversation)?;
+        let shared = Shared::new(setup, model, settings, conversation)?;
         let mut options = shared.setup.options.clone();
         options.info.tools = shared.tool_names();
         options.info.commands = slash_commands::listed();
         options.info.agents = shared.kinds();
-        let hooks = CommandHooks::new(settings.hooks, shared.setup.hook_events);
+        let hooks = CommandHooks::new(settings.hooks.clone(), shared.setup.hook_events);
         let hooks = Arc::new(hooks);
         Ok(Self { shared: Arc::new(shared), options, hooks, has_begun: false, summary: None })
     }
@@ -135,7 +137,7 @@ impl Embedded {
 impl Agent for Embedded {
     async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
         let (session, before) = (turn.session().clone(), turn.session().cost_usd());
-        let outcome = self.go(turn).await;
+        let outcome = self.answer(turn).await;
         if session.cost_usd() > before {
             let cost = session.usage().to_transcript();
             self.shared.conversation.cost(&cost);
@@ -178,7 +180,7 @@ impl Agent for Embedded {
 }
 
 impl Embedded {
-    async fn go(&mut self, turn: &mut Turn<'_>) -> TurnResult {
+    async fn answer(&mut self, turn: &mut Turn<'_>) -> TurnResult {
         let agent_loop = AgentLoop::main(&self.shared, turn.emitter());
         if !turn.is_continued()
             && turn.origin().is_none()
@@ -198,7 +200,7 @@ impl Embedded {
         let outcome = agent_loop.work().await;
         match &outcome {
             Err(TurnError::Interrupted) => self.shared.conversation.interrupted(),
-            _ => self.shared.conversation.mend(),
+            _ => self.shared.conversation.close_open_calls(),
         }
         if let Some(value) = agent_loop.shaped() {
             turn.structured_output(value);
@@ -207,7 +209,7 @@ impl Embedded {
     }
 }
 
-/// A content as the Messages API takes it. One that says nothing is said so, as the CLI does.
+/// A content as the Messages API takes it. An empty one becomes a placeholder, as in the CLI.
 fn content(content: &Content) -> Value {
     match content {
         Content::Text(text) if text.is_empty() => json!("(no content)"),

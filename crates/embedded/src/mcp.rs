@@ -16,8 +16,8 @@ use crate::tools::ToolOutput;
 use client::Client;
 use duologue_agent::Session;
 
-/// How long a server may take to say what it has.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a server may take to list its tools.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// MCP servers, by name.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Servers {
     configured: Vec<(String, Value)>,
     cwd: PathBuf,
     known: Mutex<Vec<Server>>,
-    /// Held while servers are being connected, so that nobody does it twice.
+    /// Held while servers are being connected, so that it happens once.
     connecting: tokio::sync::Mutex<()>,
 }
 
@@ -63,30 +63,30 @@ impl Servers {
             if self.state_of(&name) == Some(State::Connected) {
                 continue;
             }
-            let listed = timeout(PATIENCE, session.mcp_tools(&name)).await;
+            let listed = timeout(CONNECT_TIMEOUT, session.mcp_tools(&name)).await;
             let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
             let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
             self.note(&name, listed.map(|tools| (tools, None)));
         }
         for (name, config) in &self.configured {
-            // One that failed by itself will do so again.
+            // One that failed is not tried again.
             if self.state_of(name).is_some() {
                 continue;
             }
-            let connected = timeout(PATIENCE, Client::connect(config, &self.cwd)).await;
+            let connected = timeout(CONNECT_TIMEOUT, Client::connect(config, &self.cwd)).await;
             let connected = connected.map_err(|_| "the server did not answer in time".to_owned());
             let connected = connected.and_then(|connected| connected);
             self.note(name, connected.map(|(client, tools)| (tools, Some(Arc::new(client)))));
         }
     }
 
-    /// Asks a server of the host for its tools anew.
+    /// Lists the tools of a server of the host again.
     pub(super) async fn list_again(&self, session: &Session, name: &str) {
         let _one_at_a_time = self.connecting.lock().await;
         if self.state_of(name) != Some(State::Connected) {
             return;
         }
-        let listed = timeout(PATIENCE, session.mcp_tools_again(name)).await;
+        let listed = timeout(CONNECT_TIMEOUT, session.mcp_tools_again(name)).await;
         let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
         let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
         self.note(name, listed.map(|tools| (tools, None)));
@@ -113,7 +113,7 @@ impl Servers {
         self.state_of(name).is_some()
     }
 
-    /// How they stand, as `init` tells it.
+    /// Their status, for `init`.
     pub(super) fn listed(&self) -> Vec<InitMcpServer> {
         let known = lock(&self.known);
         let listed = known.iter().map(|server| {
@@ -129,7 +129,7 @@ impl Servers {
         listed.collect()
     }
 
-    /// Asks a server for its tools anew.
+    /// Forgets a server, so that it is connected again.
     pub(super) fn forget(&self, name: &str) {
         lock(&self.known).retain(|server| server.name != name);
     }
@@ -150,7 +150,7 @@ impl Servers {
         tools.collect()
     }
 
-    /// Whether a tool is one of a server's, and whether it says that it changes nothing.
+    /// Finds a tool of a server by the name that the model uses.
     pub(super) fn find(&self, full: &str) -> Option<Found> {
         let known = lock(&self.known);
         known.iter().find_map(|server| {
@@ -166,7 +166,7 @@ impl Servers {
         })
     }
 
-    /// How they stand, as `mcp_status` tells it.
+    /// Their status, for `mcp_status`.
     pub(super) fn status(&self) -> Vec<Value> {
         let known = lock(&self.known);
         let status = known.iter().map(|server| {
@@ -203,7 +203,7 @@ impl Servers {
             }
         };
         match result {
-            Ok(result) => told(&result),
+            Ok(result) => tool_output(&result),
             Err(error) => ToolOutput::failed(error),
         }
     }
@@ -243,7 +243,7 @@ fn full_name(server: &str, tool: &str) -> String {
 }
 
 /// The result of MCP, as a tool's.
-fn told(result: &Value) -> ToolOutput {
+fn tool_output(result: &Value) -> ToolOutput {
     let content = result["content"].as_array().cloned().unwrap_or_default();
     let blocks: Vec<Value> = content.iter().map(block).collect();
     if result["isError"] == true {

@@ -11,18 +11,18 @@ use duologue_protocol::control::ModelInfo;
 /// The model of the CLI whose forms are spoken here.
 const DEFAULT: &str = "claude-opus-5-5";
 
-/// A model, and the name by which it is asked if nobody says another.
+/// A model, and its default name.
 #[derive(Debug)]
 pub(super) struct Chosen {
     pub(super) model: Arc<dyn Model>,
     pub(super) name: String,
-    /// Where the key comes from, as `init` tells it.
+    /// Where the key comes from, for `init`.
     pub(super) key_source: &'static str,
     /// What a scenario wants to go wrong.
     pub(super) fault: Option<String>,
 }
 
-/// Chooses: a scenario, else a Messages API if there is a key for one, else nobody.
+/// Chooses: a scenario, else a Messages API if there is a key for one, else the offline model.
 pub(super) fn choose(
     scenario: Option<&str>,
     folder: &Path,
@@ -34,7 +34,7 @@ pub(super) fn choose(
     let named = named.unwrap_or_else(|| DEFAULT.to_owned());
     if let Some(path) = scenario.map(str::to_owned).or_else(|| set("DUOLOGUE_SCENARIO")) {
         let scenario = Scenario::read(&path).map_err(|error| error.to_string())?;
-        // A conversation that goes on must not see the same ids again.
+        // A resumed conversation must not have the same ids again.
         let word = uuid::Uuid::new_v4().simple().to_string();
         let word = word.get(..8).unwrap_or_default().to_owned();
         let name = scenario.model.clone().unwrap_or(named);
@@ -64,7 +64,7 @@ pub(super) fn choose(
     Ok(Chosen { model: Arc::new(model), name, key_source: "none", fault: None })
 }
 
-/// The models that a person can choose, with the one that answers if nobody does first.
+/// The models that a person can choose, the default first.
 pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
     let model = |value: &str, name: &str, resolved: &str| {
         ModelInfo::new()
@@ -72,7 +72,7 @@ pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
             .resolved_model(resolved)
             .display_name(name)
             .description(resolved)
-            .supports_effort(super::reasoning::knows_effort(resolved))
+            .supports_effort(super::reasoning::supports_effort(resolved))
     };
     let mut models = vec![model("default", "Default (recommended)", usual)];
     for (value, name) in

@@ -1,4 +1,4 @@
-//! Where a path really leads.
+//! Resolving paths and symbolic links.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ pub(crate) fn absolute(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 /// The same path with `~` and a relative beginning expanded, and nothing folded: `..` after a
-/// symbolic link leads elsewhere than its text says.
+/// symbolic link leads elsewhere than its text suggests.
 pub(crate) fn expanded(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_path_buf(),

@@ -1,4 +1,4 @@
-//! Who may do what: rules, modes, and what is not asked.
+//! Permission rules and modes.
 //!
 //! ```
 //! use duologue_embedded::permission::{Permissions, RuleSource, Verdict};
@@ -55,17 +55,17 @@ pub use rule::{Rule, RuleSource};
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ModeRefused {
-    /// `bypassPermissions` takes a process that was started for it.
+    /// `bypassPermissions` needs a process that was started with it.
     #[error(
         "Cannot set permission mode to bypassPermissions because the session was not launched with --dangerously-skip-permissions"
     )]
     BypassNotLaunched,
-    /// There is no such mode here.
+    /// The mode is unknown.
     #[error("Unknown permission mode: {0}")]
     Unknown(String),
 }
 
-/// Who may do what in a session.
+/// The permission rules and the mode of a session.
 #[derive(Clone, Debug)]
 pub struct Permissions {
     mode: PermissionMode,
@@ -182,8 +182,8 @@ impl Permissions {
         self.plan_file = file.map(|file| path::real(&file).unwrap_or(file));
     }
 
-    /// Whether a rule takes a tool away altogether, so that it is not even offered.
-    pub fn takes_away(&self, tool: &str) -> bool {
+    /// Whether a rule denies a whole tool, so that it is not offered.
+    pub fn denies_tool(&self, tool: &str) -> bool {
         self.rules.iter().any(|rule| {
             rule.behavior == PermissionBehavior::Deny && rule.covers_tool(canonical_tool_name(tool))
         })
@@ -207,7 +207,7 @@ impl Permissions {
         description: Option<String>,
         cwd: &Path,
     ) -> Verdict {
-        if self.takes_away(tool) {
+        if self.denies_tool(tool) {
             return Verdict::deny(
                 format!("Permission to use {tool} has been denied."),
                 Reason::Rule,
@@ -282,7 +282,7 @@ impl Permissions {
             .any(|rule| rule.behavior == PermissionBehavior::Allow && rule.covers_tool(tool))
     }
 
-    /// Whether somebody has allowed this tool at all: by a rule, or by a mode in which less is asked.
+    /// Whether a rule or the mode allows this tool or some calls of it.
     pub(crate) fn grants(&self, tool: &str) -> bool {
         let tool = canonical_tool_name(tool);
         let asks = matches!(self.mode, PermissionMode::Default | PermissionMode::Plan);
@@ -325,7 +325,7 @@ impl Permissions {
     }
 }
 
-/// Whether it is certain that a command changes nothing. Where it reads is not looked at.
+/// Whether it is certain that a command changes nothing. The paths that it reads are not checked.
 pub fn is_read_only_command(command: &str) -> bool {
     let harmless = |part: &shell::Part| {
         let silent = part.redirects.iter().all(|to| !to.writes || to.target.value == "/dev/null");

@@ -1,9 +1,9 @@
-//! [`Reasoning`]: how hard the model is to think, and how the Messages API is told.
+//! [`Reasoning`]: effort and thinking of the model, as the Messages API takes them.
 
 use serde_json::{Value, json};
 
-/// How hard the model is to think, as flags and the host say it. What nobody said is not sent: not every API that
-/// speaks this protocol knows it.
+/// Effort and thinking of the model, from flags and the host. What is not set is not sent: not every API
+/// supports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reasoning {
@@ -29,16 +29,13 @@ pub enum Thinking {
     Budget(u64),
 }
 
-/// The words for an effort.
-pub(super) const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
-
 /// The betas that the API wants to be named, for what needs one.
 const EFFORT_BETA: &str = "effort-2025-11-24";
 const BUDGET_BETA: &str = "task-budgets-2026-03-13";
 
 impl Reasoning {
     /// So many tokens of thinking: none for 0.
-    pub(super) fn limit(&mut self, tokens: Option<u64>) {
+    pub(super) fn set_limit(&mut self, tokens: Option<u64>) {
         self.thinking = tokens.map(|tokens| match tokens {
             0 => Thinking::Disabled,
             tokens => Thinking::Budget(tokens),
@@ -51,10 +48,10 @@ impl Reasoning {
         effort.into_iter().chain(self.task_budget.is_some().then_some(BUDGET_BETA))
     }
 
-    /// Says it to the API, as far as this model understands it.
-    pub(super) fn tell(&self, model: &str, body: &mut Value) {
-        let knows = Knows::of(model);
-        if let Some(effort) = self.effort.as_ref().filter(|_| knows.effort) {
+    /// Adds it to a request, as far as this model supports it.
+    pub(super) fn add_to(&self, model: &str, body: &mut Value) {
+        let support = Support::of(model);
+        if let Some(effort) = self.effort.as_ref().filter(|_| support.effort) {
             body["output_config"]["effort"] = json!(effort);
         }
         if let Some(total) = self.task_budget {
@@ -62,8 +59,8 @@ impl Reasoning {
         }
         // The budget is part of what an answer may have.
         let most = body["max_tokens"].as_u64().unwrap_or_default().saturating_sub(1);
-        let mut thinking = match (self.thinking, knows.thinking) {
-            // Where nothing is said, nothing is reasoning.
+        let mut thinking = match (self.thinking, support.thinking) {
+            // Without a setting, the model does not think.
             (None | Some(Thinking::Disabled), _) | (_, None) => return,
             (Some(_), Some(Way::Adaptive)) => json!({ "type": "adaptive" }),
             (Some(Thinking::Budget(tokens)), Some(Way::Budget)) => {
@@ -80,21 +77,21 @@ impl Reasoning {
     }
 }
 
-/// How a model is told to think.
+/// How a model takes a thinking setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Adaptive,
     Budget,
 }
 
-/// What a model understands, as the imitated CLI has it. One that it does not know counts as new.
+/// What a model supports, as the CLI has it. An unknown model counts as new.
 #[derive(Clone, Copy, Debug)]
-struct Knows {
+struct Support {
     effort: bool,
     thinking: Option<Way>,
 }
 
-impl Knows {
+impl Support {
     fn of(model: &str) -> Self {
         if model.contains("claude-3") {
             Self { effort: false, thinking: None }
@@ -106,9 +103,9 @@ impl Knows {
     }
 }
 
-/// Whether a model can be told how hard to try.
-pub(super) fn knows_effort(model: &str) -> bool {
-    Knows::of(model).effort
+/// Whether a model supports an effort.
+pub(super) fn supports_effort(model: &str) -> bool {
+    Support::of(model).effort
 }
 
 #[cfg(test)]
@@ -119,7 +116,7 @@ mod tests {
 
     fn told(reasoning: &Reasoning, model: &str) -> Value {
         let mut body = json!({ "max_tokens": 32_000 });
-        reasoning.tell(model, &mut body);
+        reasoning.add_to(model, &mut body);
         body
     }
 
@@ -134,7 +131,7 @@ mod tests {
     #[test]
     fn each_model_is_told_in_its_own_way() {
         let mut reasoning = Reasoning { effort: Some("low".to_owned()), ..Reasoning::default() };
-        reasoning.limit(Some(5_000));
+        reasoning.set_limit(Some(5_000));
         let new = told(&reasoning, "claude-opus-5-5");
         assert_eq!(new["output_config"], json!({ "effort": "low" }));
         assert_eq!(new["thinking"], json!({ "type": "adaptive" }));
@@ -143,9 +140,9 @@ mod tests {
         assert_eq!(older["thinking"], json!({ "type": "enabled", "budget_tokens": 5_000 }));
         let oldest = told(&reasoning, "claude-3-5-haiku-latest");
         assert_eq!(oldest, json!({ "max_tokens": 32_000 }));
-        reasoning.limit(Some(90_000));
+        reasoning.set_limit(Some(90_000));
         assert_eq!(told(&reasoning, "claude-opus-4-5")["thinking"]["budget_tokens"], 31_999);
-        reasoning.limit(Some(0));
+        reasoning.set_limit(Some(0));
         assert_eq!(reasoning.thinking, Some(Thinking::Disabled));
     }
 

@@ -1,4 +1,4 @@
-//! What the host asks beside the conversation.
+//! Answers to requests of the host.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use duologue_agent::Session;
 use duologue_agent::clock;
 use duologue_agent::{Answer, RequestHandler};
 
-/// Answers what is known here; the rest is left to the default answers.
+/// Answers what this agent knows; the rest gets the default answers.
 pub(super) fn handler(shared: &Arc<Shared>) -> RequestHandler {
     let shared = Arc::clone(shared);
     Arc::new(move |session, request| {
@@ -33,7 +33,7 @@ pub(super) fn handler(shared: &Arc<Shared>) -> RequestHandler {
                 return Some(Answer::Later(Box::pin(answer)));
             }
             HostRequest::McpMessage(_) => {
-                // All that a server of the host says by itself is that its tools are others.
+                // The only notification of a server of the host: its tools have changed.
                 let name = asked["server_name"].as_str().unwrap_or_default().to_owned();
                 let (shared, session) = (Arc::clone(&shared), session.clone());
                 tokio::spawn(async move { shared.list_again(&session, &name).await });
@@ -58,7 +58,7 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
         if let Some(append) = hello["appendSystemPrompt"].as_str() {
             agent_kinds.append = Some(append.to_owned());
         }
-        // The host may have described just now whose part the main agent takes.
+        // The handshake may define the kind that the main agent is.
         if let Some(model) = agent_kinds.chosen().and_then(|kind| agent_kinds.model(kind))
             && shared.setup.model.is_none()
         {
@@ -66,12 +66,12 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
         }
     }
     if hello["jsonSchema"].is_object()
-        && let Err(error) = shared.want_shape(hello["jsonSchema"].clone())
+        && let Err(error) = shared.set_json_schema(hello["jsonSchema"].clone())
     {
         return Reply::error(error);
     }
     if shared.setup.auth_status {
-        // Nobody logs in here.
+        // There is no login here.
         let line = AuthStatus::new()
             .is_authenticating(false)
             .output(Vec::new())
@@ -79,7 +79,7 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
             .session_id(session.id());
         session.say_line_now(Box::new(line));
     }
-    // The host may have servers of its own, which answer once it hears.
+    // Servers of the host can be reached once it has the answer.
     tokio::spawn({
         let (shared, session) = (Arc::clone(shared), session.clone());
         async move { shared.connect(&session).await }
@@ -128,19 +128,19 @@ async fn side_question(shared: Arc<Shared>, session: Session, asked: Value) -> R
 }
 
 impl Shared {
-    /// Connects MCP servers, and tells `init` what there is.
+    /// Connects MCP servers, and updates what `init` reports.
     pub(super) async fn connect(&self, session: &Session) {
         self.servers.connect(session).await;
-        self.tell_init(session);
+        self.update_init(session);
     }
 
-    /// Asks a server of the host for its tools anew.
+    /// Lists the tools of a server of the host again.
     async fn list_again(&self, session: &Session, name: &str) {
         self.servers.list_again(session, name).await;
-        self.tell_init(session);
+        self.update_init(session);
     }
 
-    fn tell_init(&self, session: &Session) {
+    fn update_init(&self, session: &Session) {
         let (tools, servers) = (self.tool_names(), self.servers.listed());
         session.set_tools(tools, servers);
     }
@@ -175,7 +175,7 @@ impl Shared {
                 Reply::Ack
             }
             "set_max_thinking_tokens" => {
-                lock(&self.reasoning).limit(asked["max_thinking_tokens"].as_u64());
+                lock(&self.reasoning).set_limit(asked["max_thinking_tokens"].as_u64());
                 Reply::Ack
             }
             "rename_session" => {
@@ -283,7 +283,7 @@ impl Shared {
         }})
     }
 
-    /// How full the context is, roughly: nobody counts tokens here.
+    /// How full the context is, estimated.
     pub(super) fn context_usage(&self, model: &str) -> Value {
         let (window, _) = duologue_agent::model_limits(model);
         let system = slash_commands::tokens(&Value::from(self.agent_kinds().main()));

@@ -2,10 +2,8 @@
 
 mod first_line;
 
-use std::path::Path;
-
-use duologue_agent::command_line::{Flags, Format, formats};
-use duologue_agent::stdio::{StartError, complain, say, serve_flags, stdin};
+use duologue_agent::command_line::{CommandLine, Effect, Format, flags_help};
+use duologue_agent::stdio::{StartError, complain, say, serve_command_line, stdin};
 use duologue_agent::{Exit, VERSION};
 
 use crate::Embedded;
@@ -13,24 +11,25 @@ use crate::conversation::Conversation;
 use crate::models::{self, Chosen, choose};
 use crate::session_store::{Resumed, Sessions};
 use crate::setup::{Setup, Start};
-use crate::setup_from_args::{self, setup_of_process};
+use crate::setup_from_args::setup_of_process;
 
 const HELP: &str = "\
 Usage: duologue agent [flags] [prompt]
 
-A drop-in for `claude -p` and for its stream-json mode, with real tools behind real permissions. It takes the flags
-of Claude Code; those that mean nothing here are passed over. What answers is a scenario (--scenario FILE or
-DUOLOGUE_SCENARIO), else a Messages API (ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, ANTHROPIC_BASE_URL), else no
-model at all: then a few plain requests are understood, such as \"read README.md\" or \"run ls\".
-
-Its own flags:
-  --scenario FILE   what the model says, from a file
-  --fault FAULT     something goes wrong on purpose: die@3, hang@3, garbage@3, split, delay=10, flood=1000,
-                    stderr=100000, answer-twice, never-answer, grandchild   (or DUOLOGUE_FAULT, or `fault` in the scenario)
-  --lenient         every input form of the oldest descriptions works       (or DUOLOGUE_LENIENT)
-  --dialect seeds   speaks in the forms of the oldest descriptions; seeds-system-result ends turns with system/result
-  --install DIR     writes an executable named claude there that is this agent, with the flags that follow
+A drop-in for `claude -p` and for its stream-json mode, with real tools behind real permissions. What answers is a scenario
+(--scenario FILE or DUOLOGUE_SCENARIO), else a Messages API (ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN,
+ANTHROPIC_BASE_URL), else no model at all: then a few plain requests are understood, such as \"read README.md\" or
+\"run ls\".
 ";
+
+fn help() -> String {
+    let own = flags_help(&[Effect::EmbeddedOwn, Effect::Own, Effect::Command]);
+    let obeyed = flags_help(&[Effect::Agent, Effect::Embedded]);
+    let ignored = flags_help(&[Effect::Ignored]);
+    format!(
+        "{HELP}\nFlags of duologue:\n{own}\nFlags of Claude Code:\n{obeyed}\nAccepted, without effect:\n{ignored}"
+    )
+}
 
 /// Runs the embedded agent with this command line, on stdin and stdout.
 ///
@@ -46,7 +45,7 @@ pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
         }
         Err(refused) => {
             if let Some(result) = refused.result {
-                // The code tells that it failed, either way.
+                // The exit code reports the failure, either way.
                 let _ = say(&format!("{result}\n"));
             }
             complain(&refused.message);
@@ -59,22 +58,23 @@ pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
 }
 
 async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, StartError> {
-    let flags = Flags::parse(args)?;
-    if flags.has("--version") {
+    let line = CommandLine::parse(args)?;
+    if line.version {
         say(&format!("{VERSION} (embedded agent of duologue {})\n", env!("CARGO_PKG_VERSION")))?;
         return Ok(Exit::success());
     }
-    if flags.has("--help") {
-        say(HELP)?;
+    if line.help {
+        say(&help())?;
         return Ok(Exit::success());
     }
     let var = |name: &str| std::env::var(name).ok();
-    let (input, _) = formats(&flags)?;
-    let mut setup = setup_of_process(&flags, var)?;
-    let given = flags.values("--betas").map(str::to_owned);
-    let betas: Vec<String> = given.chain(setup.reasoning.betas().map(str::to_owned)).collect();
+    let mut setup = setup_of_process(&line, var)?;
+    let settings = setup.load_settings();
+    setup.check_settings(&settings)?;
+    let betas = line.betas.iter().cloned();
+    let betas: Vec<String> = betas.chain(setup.reasoning.betas().map(str::to_owned)).collect();
     let Chosen { model, name, key_source, fault } =
-        choose(flags.value("--scenario"), &setup.cwd, &betas, var)?;
+        choose(line.scenario.as_deref(), &setup.cwd, &betas, var)?;
     if let Some(fault) = fault.filter(|_| setup.options.fault.is_none()) {
         setup.options.fault = Some(fault.parse().map_err(|error| format!("error: {error}"))?);
     }
@@ -82,29 +82,20 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, StartErro
     setup.options.info.model = name.into();
     setup.options.info.api_key_source = key_source.into();
     let conversation = open(&mut setup).map_err(|mut error| {
-        error.host_writes = input == Format::StreamJson;
+        error.host_writes = line.input == Format::StreamJson;
         error
     })?;
     if let Some(notice) = model.notice() {
         complain(&notice);
     }
-    let settings = crate::shared::settings(&setup);
     for fault in &settings.faults {
-        complain(&format!("Settings are passed over: {fault}"));
+        complain(&format!("Settings are ignored: {fault}"));
     }
-    let mut agent = Embedded::with_conversation(setup, model, conversation)?;
+    let mut agent = Embedded::with_conversation(setup, &settings, model, conversation)?;
     let options = agent.options();
-    let exit = serve_flags(&mut agent, &flags, options).await?;
+    let exit = serve_command_line(&mut agent, &line, options).await?;
     agent.end().await;
     Ok(exit)
-}
-
-/// What this command line asks of an agent that works in this directory.
-pub(super) fn setup_of(cwd: &Path, args: Vec<String>) -> Result<Setup, String> {
-    let flags = Flags::parse(args)?;
-    // Only what the CLI has there to keep root from harm.
-    let var = |name: &str| (name == "IS_SANDBOX").then(|| std::env::var(name).ok())?;
-    setup_from_args::setup(&flags, cwd, &var).map_err(|refused| refused.message)
 }
 
 /// Opens the conversation that the setup names.
@@ -115,7 +106,7 @@ fn open(setup: &mut Setup) -> Result<Conversation, StartError> {
         if sessions.path(id).is_none() {
             return Err("Error: Invalid session ID. Must be a valid UUID.".into());
         }
-        // The oldest descriptions have it that a conversation of that name goes on.
+        // Legacy hosts resume a conversation by its id.
         if sessions.exists(id) && setup.options.lenient && setup.start == Start::New {
             setup.start = Start::Old { id: id.clone(), fork: false };
         } else if sessions.exists(id) {
@@ -177,7 +168,7 @@ fn cut(resumed: Resumed, setup: &Setup, id: &str) -> Result<Resumed, StartError>
     resumed.up_to(at).ok_or_else(none)
 }
 
-/// There is no such conversation. The CLI says so twice.
+/// The conversation does not exist. The CLI reports it on stderr and as a result.
 fn unknown(sessions: &Sessions, id: &str) -> StartError {
     let message = if sessions.path(id).is_some() {
         format!("No conversation found with session ID: {id}")

@@ -68,7 +68,7 @@ impl Sessions {
         &self.folder
     }
 
-    /// The file of a conversation. `None` if the id is no UUID: it becomes the name of a file.
+    /// The file of a conversation. `None` if the id is not a UUID: it becomes the name of a file.
     pub fn path(&self, id: &str) -> Option<PathBuf> {
         let id = uuid::Uuid::parse_str(id).ok().filter(|parsed| parsed.to_string() == id)?;
         Some(self.folder.join(format!("{id}.jsonl")))
@@ -95,7 +95,7 @@ impl Sessions {
         found
     }
 
-    /// The newest conversation: what `--continue` goes on with.
+    /// The newest conversation: what `--continue` resumes.
     pub fn newest(&self) -> Option<String> {
         self.list().into_iter().next().map(|info| info.id)
     }
@@ -103,7 +103,7 @@ impl Sessions {
     /// Begins a conversation.
     ///
     /// # Errors
-    /// If there is one of that id already, if the id is no UUID, or if the file cannot be made.
+    /// If the id is taken or not a UUID, or if the file cannot be made.
     pub fn create(&self, id: &str) -> io::Result<SessionWriter> {
         let path = self.valid_path(id)?;
         let mut folders = fs::DirBuilder::new();
@@ -115,15 +115,15 @@ impl Sessions {
         Ok(SessionWriter::new(options.open(path)?, id, &self.cwd, None))
     }
 
-    /// Reads a conversation, to go on with it.
+    /// Reads a conversation, to resume it.
     ///
     /// # Errors
-    /// If there is none of that id, or it cannot be read.
+    /// If it does not exist or cannot be read.
     pub fn resume(&self, id: &str) -> io::Result<Resumed> {
         History::read(&self.valid_path(id)?).map(Resumed::new)
     }
 
-    /// Goes on with a conversation: what is written comes after what was read.
+    /// Continues a conversation: new entries follow those that were read.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -134,7 +134,7 @@ impl Sessions {
         Ok(SessionWriter::new(file, id, &self.cwd, resumed.leaf().map(str::to_owned)))
     }
 
-    /// Begins a conversation that is a copy of another, from which it goes its own way.
+    /// Begins a conversation with a copy of another.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -150,7 +150,7 @@ impl Sessions {
     }
 }
 
-/// Conversations are nobody else's business.
+/// Only the owner may read conversations.
 fn private(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt;
     options.mode(0o600);

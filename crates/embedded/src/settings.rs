@@ -74,7 +74,7 @@ impl SettingSource {
     }
 }
 
-/// Where settings files lie.
+/// Where settings files are.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SettingsPlaces {
@@ -100,7 +100,7 @@ impl SettingsPlaces {
     }
 }
 
-/// What settings files say, all together.
+/// The content of all settings files.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Settings {
@@ -118,16 +118,19 @@ pub struct Settings {
     pub model: Option<String>,
     /// What could not be read, for the person.
     pub faults: Vec<String>,
+    /// Why `--settings` could not be read. It is one of [`faults`](Self::faults).
+    pub flag_fault: Option<String>,
 }
 
 impl Settings {
     /// Reads the files of these sources, and what `--settings` gave: a file, or JSON itself. What is
-    /// not there says nothing; what cannot be read is told in [`faults`](Self::faults).
+    /// missing is skipped; what cannot be read is listed in [`faults`](Self::faults).
     pub fn load(places: &SettingsPlaces, sources: &[SettingSource], flag: Option<&str>) -> Self {
         let mut settings = Self::default();
         for source in SettingSource::ALL.into_iter().filter(|source| sources.contains(source)) {
             settings.take_file(&places.file(source), source.rule_source(), false);
         }
+        let before = settings.faults.len();
         match flag {
             Some(json) if json.trim_start().starts_with('{') => {
                 settings.take_text(json, RuleSource::FlagSettings, "--settings");
@@ -137,6 +140,7 @@ impl Settings {
             }
             None => {}
         }
+        settings.flag_fault = settings.faults.get(before).cloned();
         settings
     }
 
@@ -149,12 +153,12 @@ impl Settings {
             permissions.add_directory(folder, *source);
         }
         if let Some(mode) = &self.default_mode {
-            // A mode that the process was not started for is not entered because a file says so.
+            // A settings file cannot set a mode that the process was not started for.
             let _ = permissions.set_mode(mode.clone());
         }
     }
 
-    /// The hooks of an event that want to know of this subject: the tool, the source, the trigger.
+    /// The hooks of an event that match this subject: the tool, the source, the trigger.
     pub fn hooks_for<'a>(
         &'a self,
         event: &'a str,

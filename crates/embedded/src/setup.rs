@@ -1,4 +1,4 @@
-//! [`Setup`]: how an embedded agent is to be.
+//! [`Setup`]: the configuration of an embedded agent.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,10 +7,12 @@ use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
 
 use super::reasoning::Reasoning;
-use crate::settings::SettingSource;
+use crate::settings::{SettingSource, Settings, SettingsPlaces};
+use crate::setup_from_args;
 use duologue_agent::Options;
+use duologue_agent::command_line::CommandLine;
 
-/// How an embedded agent is to be: what its flags say, as data.
+/// The configuration of an embedded agent: its flags, as data.
 ///
 /// ```
 /// use duologue_embedded::Setup;
@@ -26,7 +28,7 @@ pub struct Setup {
     pub options: Options,
     /// Where it works.
     pub cwd: PathBuf,
-    /// Where conversations and the user's settings lie.
+    /// Where conversations and the user's settings are.
     pub config: PathBuf,
     /// Whether conversations are kept there.
     pub persists: bool,
@@ -34,7 +36,7 @@ pub struct Setup {
     pub model: Option<String>,
     /// The models that answer instead, in this order, when it is overloaded.
     pub fallback_models: Vec<String>,
-    /// How hard it is to think.
+    /// Effort and thinking.
     pub reasoning: Reasoning,
     /// The permission mode to begin in.
     pub mode: Option<PermissionMode>,
@@ -44,7 +46,7 @@ pub struct Setup {
     pub disallowed: Vec<String>,
     /// The tool of an MCP server that is asked for permission in the host's place.
     pub permission_tool: Option<String>,
-    /// The tools that there are; all, if nothing is said.
+    /// The built-in tools that there are; all by default.
     pub tools: Option<Vec<String>>,
     /// Further directories.
     pub directories: Vec<PathBuf>,
@@ -70,15 +72,15 @@ pub struct Setup {
     pub sources: Vec<SettingSource>,
     /// Which conversation it is.
     pub start: Start,
-    /// The message of the model at which an old conversation is gone on with.
+    /// The message at which a conversation is resumed.
     pub resume_at: Option<String>,
     /// The only prompt that may be lost by that.
     pub drops_turn: Option<String>,
     /// Whether the host is shown what is written to disk.
     pub mirrors: bool,
-    /// Whether the host hears of command hooks.
+    /// Whether command hooks are reported.
     pub hook_events: bool,
-    /// Whether the host hears in the handshake how logging in stands: `--enable-auth-status`.
+    /// Whether the login status is reported in the handshake: `--enable-auth-status`.
     pub auth_status: bool,
 }
 
@@ -117,14 +119,38 @@ impl Setup {
     /// ```
     ///
     /// # Errors
-    /// If the command line is none, in words for people.
+    /// If the command line is not valid.
     pub fn with_args(
         cwd: impl Into<PathBuf>,
         args: impl IntoIterator<Item: Into<OsString>>,
     ) -> Result<Self, String> {
         let text = |arg: OsString| arg.to_string_lossy().into_owned();
-        let args = args.into_iter().map(|arg| text(arg.into())).collect();
-        super::run::setup_of(&cwd.into(), args)
+        let line = CommandLine::parse(args.into_iter().map(|arg| text(arg.into())))?;
+        // The one variable that the CLI has to protect root.
+        let var = |name: &str| (name == "IS_SANDBOX").then(|| std::env::var(name).ok())?;
+        let setup =
+            setup_from_args::setup(&line, &cwd.into(), &var).map_err(|error| error.message)?;
+        let places = SettingsPlaces::new(&setup.cwd, &setup.config);
+        setup.check_settings(&Settings::load(&places, &[], setup.settings.as_deref()))?;
+        Ok(setup)
+    }
+
+    /// Reads the settings files that count.
+    pub(crate) fn load_settings(&self) -> Settings {
+        let places = SettingsPlaces::new(&self.cwd, &self.config);
+        Settings::load(&places, &self.sources, self.settings.as_deref())
+    }
+
+    /// Refuses `--settings` that cannot be read: rules in them must not be ignored.
+    pub(crate) fn check_settings(&self, settings: &Settings) -> Result<(), String> {
+        let (Some(given), Some(fault)) = (&self.settings, &settings.flag_fault) else {
+            return Ok(());
+        };
+        let file = self.cwd.join(given);
+        Err(match given.trim_start().starts_with('{') || file.exists() {
+            true => format!("Error: Invalid settings: {fault}"),
+            false => format!("Error: Settings file not found: {}", file.display()),
+        })
     }
 
     /// An agent that works in this directory, asks its host, and keeps nothing on disk.

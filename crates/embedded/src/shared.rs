@@ -16,7 +16,7 @@ use super::reasoning::Reasoning;
 use super::setup::Setup;
 use crate::permission::{Permissions, RuleSource, Verdict};
 use crate::session_store::Sessions;
-use crate::settings::{SettingSource, Settings, SettingsPlaces};
+use crate::settings::Settings;
 use crate::tools::{Role, StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
 use duologue_agent::Session;
 
@@ -34,12 +34,12 @@ pub(super) struct Shared {
     permissions: Mutex<Permissions>,
     toolbox: Mutex<Toolbox>,
     pub(super) background: Background,
-    /// Models of unknown price that were told of.
+    /// Models of unknown price that were reported.
     unpriced: Mutex<Vec<String>>,
 }
 
 impl Shared {
-    /// Puts it all together. What cannot be used is told.
+    /// Builds it from the setup.
     pub(super) fn new(
         setup: Setup,
         model: Arc<dyn Model>,
@@ -79,21 +79,21 @@ impl Shared {
             setup,
         };
         if let Some(schema) = shared.setup.json_schema.clone() {
-            shared.want_shape(schema)?;
+            shared.set_json_schema(schema)?;
         }
         Ok(shared)
     }
 
-    /// Wants answers of this shape.
-    pub(super) fn want_shape(&self, schema: Value) -> Result<(), String> {
+    /// Sets the schema of answers.
+    pub(super) fn set_json_schema(&self, schema: Value) -> Result<(), String> {
         let tool = StructuredOutputTool::new(schema).map_err(|error| error.to_string())?;
         let mut toolbox = lock(&self.toolbox);
         *toolbox = std::mem::take(&mut *toolbox).with(tool);
         Ok(())
     }
 
-    /// Whether answers have a shape.
-    pub(super) fn wants_shape(&self) -> bool {
+    /// Whether answers have a schema.
+    pub(super) fn has_json_schema(&self) -> bool {
         lock(&self.toolbox).has_role(Role::StructuredOutput)
     }
 
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Changes the permissions as the host wants it. What could not be kept is told.
+    /// Applies changes of the host to the permissions. Returns what could not be kept.
     pub(super) fn update(&self, updates: &[PermissionUpdate]) -> Vec<String> {
         let mut permissions = self.permissions();
         let faults = updates.iter().filter_map(|update| permissions.apply(update).err());
@@ -142,15 +142,15 @@ impl Shared {
         faults
     }
 
-    /// The tools that the model is told of, as the Messages API takes them.
+    /// The tools for the model, as the Messages API takes them.
     pub(super) fn definitions(&self, only: Option<&dyn Fn(&str) -> bool>) -> Vec<Value> {
         let own = self.toolbox().definitions();
         let all = own.into_iter().chain(self.servers.definitions());
         let permissions = self.permissions();
         all.filter(|tool| {
             let name = tool["name"].as_str().unwrap_or_default();
-            // Who may give permission must not be asked by the model itself.
-            !permissions.takes_away(name)
+            // The model must not call the tool that gives permission.
+            !permissions.denies_tool(name)
                 && self.setup.permission_tool.as_deref() != Some(name)
                 && only.is_none_or(|only| only(name))
         })
@@ -181,7 +181,7 @@ impl Shared {
         all.iter().map(|tool| (text(tool, "name"), text(tool, "description"))).collect()
     }
 
-    /// The names of the tools, as `init` tells them.
+    /// The names of the tools, for `init`.
     pub(super) fn tool_names(&self) -> Vec<Text> {
         let agent_kinds = self.agent_kinds().clone();
         let only = agent_kinds.chosen().and_then(|kind| agent_kinds.tools(kind));
@@ -197,7 +197,7 @@ impl Shared {
         names.collect()
     }
 
-    /// What a message cost. True if the price is not known, and that was not told yet.
+    /// What a message cost. True if the price is unknown and this was not reported yet.
     pub(super) fn cost(&self, model: &str, tokens: &duologue_model::Tokens) -> (f64, bool) {
         if let Some(cost) = self.prices.cost(model, tokens) {
             return (cost, false);
@@ -233,13 +233,6 @@ fn permissions(setup: &Setup, settings: &Settings, context: &ToolContext) -> Per
     }
     permissions.add_readable(context.outputs_path());
     permissions
-}
-
-/// The settings that count for an agent.
-pub(super) fn settings(setup: &Setup) -> Settings {
-    let places = SettingsPlaces::new(&setup.cwd, &setup.config);
-    let sources: &[SettingSource] = &setup.sources;
-    Settings::load(&places, sources, setup.settings.as_deref())
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! Slash commands: what a host may type that is not for the model.
+//! Slash commands.
 
 use duologue_model::{Model as _, Part, Purpose, Request, StreamedMessage};
 use duologue_protocol::content::Content;
@@ -32,13 +32,13 @@ const SUMMARY: &str = "Your task is to create a detailed summary of the conversa
     the work can go on from it alone: what was asked, what was done, what was found, what is left. \
     Put it inside <summary> and </summary>.";
 
-/// How the model is to go on from a summary.
+/// How the model continues from a summary.
 const GO_ON: &str = "Continue the conversation from where it left off without asking the user any further questions. Resume directly — do not acknowledge the summary, do not recap what was happening, do not preface with \"I'll continue\" or similar. Pick up the last task as if the break never happened.";
 
 /// A summary and how many milliseconds it took, or why there is none.
 pub(super) type Summarised = Result<(String, u64), TurnError>;
 
-/// The name of the command that was typed, and what stands after it.
+/// The name of a slash command, and its arguments.
 fn typed(text: &str) -> Option<(&str, &str)> {
     let typed = text.trim().strip_prefix('/')?;
     let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
@@ -54,7 +54,7 @@ pub(super) fn listed() -> Vec<SlashCommand> {
 }
 
 impl Embedded {
-    /// Does what a command says. `None` if the prompt is none, and is for the model.
+    /// Runs a slash command. `None` if the prompt is for the model.
     pub(super) async fn command(&mut self, turn: &Turn<'_>) -> Option<TurnResult> {
         let text = turn.text();
         let (name, rest) = typed(&text)?;
@@ -81,7 +81,7 @@ impl Embedded {
         turn.say_locally(&format!("Set model to `{name}` for this session only")).await
     }
 
-    /// Does what a command has to do before its turn is introduced.
+    /// Does what a command has to do before `init` is sent.
     pub(super) async fn prepare(&mut self, turn: &Turn<'_>) {
         let text = turn.text();
         match typed(&text) {
@@ -113,7 +113,7 @@ impl Embedded {
         turn.end_locally("");
     }
 
-    /// Asks for a summary, and tells the host meanwhile. `None` if there is nothing to sum up.
+    /// Asks for a summary, and reports it to the host. `None` if there is nothing to summarize.
     async fn summarise(&self, turn: &Turn<'_>, wish: &str) -> Option<Summarised> {
         let messages = self.shared.conversation.messages();
         if messages.is_empty() {
@@ -136,7 +136,7 @@ impl Embedded {
         Some(summary.map(|summary| (summary, millis)))
     }
 
-    /// Goes on from the summary.
+    /// Continues from the summary.
     async fn compact(&mut self, turn: &Turn<'_>) -> TurnResult {
         let (summary, millis) = match self.summary.take() {
             None => return turn.say_locally("No messages to compact").await,
@@ -171,7 +171,7 @@ impl Embedded {
         Ok(())
     }
 
-    /// What the model goes on from. The words are the CLI's own.
+    /// What the model continues from. The words are the CLI's own.
     fn continued(&self, turn: &Turn<'_>, messages: &[Value], summary: &str) -> String {
         let mut tools: Vec<&str> = Vec::new();
         let content = messages.iter().filter_map(|message| message["content"].as_array());
@@ -231,7 +231,7 @@ impl Embedded {
                 Some(Ok(Part::Event(event))) => drop(folded.add(&event).cloned()),
                 Some(Ok(_)) => {}
                 Some(Err(error)) => {
-                    return Err(TurnError::Failed(api_failures::told(&error, &model).message));
+                    return Err(TurnError::Failed(api_failures::failure(&error, &model).message));
                 }
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::tools::Category;
 
-/// Which tools were called, how often, and what came of it.
+/// Which tools were called, how often, and what they changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SubagentStats {
     /// How many tools were called.
@@ -57,8 +57,8 @@ impl SubagentStats {
         self.tokens = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write;
     }
 
-    /// The counts, as the host is told them.
-    pub(super) fn told(&self) -> Value {
+    /// The counts, for the host.
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "readCount": self.reads, "searchCount": self.searches, "bashCount": self.commands,
             "editFileCount": self.edits, "linesAdded": self.added, "linesRemoved": self.removed,

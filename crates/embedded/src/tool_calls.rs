@@ -164,7 +164,7 @@ impl AgentLoop {
         Ok(output)
     }
 
-    /// A host that approves a plan may choose the mode to go on in.
+    /// A host that approves a plan may choose the next mode.
     async fn leave_plan_mode(&self, updates: &[PermissionUpdate]) {
         let chosen = updates.iter().any(|update| matches!(update, PermissionUpdate::SetMode(_)));
         if !chosen {

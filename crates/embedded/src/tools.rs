@@ -1,6 +1,6 @@
-//! Tools, really executed.
+//! The built-in tools.
 //!
-//! A [`Tool`] says what it takes and does it. A [`Toolbox`] holds them: it checks an input as the CLI
+//! A [`Tool`] describes itself and runs. A [`Toolbox`] holds tools: it checks an input as the CLI
 //! does before it runs one. What comes out, a [`ToolOutput`], has the shapes that the CLI was recorded
 //! to send: a content for the model and a result for the host.
 //!
@@ -76,7 +76,7 @@ pub use write::WriteTool;
 pub(crate) use files::write_whole;
 pub(crate) use process::{Capture, Group};
 
-/// What a tool does, while it does it.
+/// A running tool.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
 
 /// What a call needs permission for.
@@ -227,7 +227,7 @@ pub trait Tool: Debug + Send + Sync {
         true
     }
 
-    /// Whether the model is told of it.
+    /// Whether it is offered to the model.
     fn is_offered(&self) -> bool {
         true
     }
@@ -257,6 +257,6 @@ pub trait Tool: Debug + Send + Sync {
         false
     }
 
-    /// Does it. To drop the future is to stop: nothing that it started goes on.
+    /// Runs it. Cancel safe: dropping the future stops everything that it started.
     fn run<'a>(&'a self, input: RawObject, context: &'a ToolContext) -> ToolFuture<'a>;
 }

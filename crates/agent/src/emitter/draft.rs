@@ -1,4 +1,4 @@
-//! The message that a emitter is writing.
+//! The message that is being written.
 
 use duologue_protocol::Text;
 use duologue_protocol::message::Usage;
@@ -16,15 +16,15 @@ pub(super) enum Kind {
 pub(crate) struct Draft {
     /// The message, if one has begun.
     pub(super) message: Option<Text>,
-    /// The id of the next message, if somebody chose it.
+    /// The id of the next message, if it was set.
     named: Option<Text>,
-    /// Who says it and what it used so far, if the model told.
+    /// Its model and its usage so far, if they are known.
     pub(super) origin: Option<(Text, Usage)>,
     /// What it used in all, once that is known.
     pub(super) used: Option<Usage>,
     /// What the API calls the request that it answers.
     pub(super) request: Option<Text>,
-    /// The name of the next line, if somebody chose it.
+    /// The uuid of the next line, if it was set.
     pub(super) line: Option<Text>,
     /// Milliseconds that its first event took.
     pub(super) took: Option<u64>,

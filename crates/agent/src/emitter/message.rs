@@ -45,7 +45,7 @@ impl Emitter {
         }
     }
 
-    /// The host is told that the model is being asked.
+    /// Reports that the model is being asked.
     pub(crate) fn requesting(&self) -> ToHost {
         let prompts = self.session.connection.with(|state| state.link.turn_prompts());
         let mut line = Status::new()
@@ -87,7 +87,7 @@ impl Emitter {
         self.delta_event(draft, delta, lines);
     }
 
-    /// How much was thought is told even to hosts that want no partial messages.
+    /// The amount of thinking is reported even without partial messages.
     fn thought(&self, draft: &mut Draft, piece: &str, lines: &mut Vec<ToHost>) {
         let tokens = u64::try_from(piece.len() / 4).unwrap_or_default().max(1);
         draft.thought += tokens;
@@ -117,7 +117,7 @@ impl Emitter {
         self.event(draft, start, lines);
     }
 
-    /// The beginning and the deltas of a block that is said at once.
+    /// The start and the deltas of a block that is sent at once.
     pub(super) fn whole_block(&self, draft: &Draft, block: &ContentBlock, lines: &mut Vec<ToHost>) {
         let mut empty = block.clone();
         let mut input = None;
@@ -183,7 +183,7 @@ impl Emitter {
     }
 
     /// The message is cut short: what was written of a text is a line all the same. The rest of the
-    /// stream, which keeps its blocks balanced, comes after whatever the caller says in between.
+    /// stream, which keeps its blocks balanced, is returned: the caller sends it last.
     pub fn abort(&self) -> Vec<ToHost> {
         let mut rest = Vec::new();
         self.emit_now(|emitter, draft, lines| {
@@ -265,7 +265,7 @@ impl Emitter {
         line
     }
 
-    /// Says something that no model said.
+    /// Sends a message that no model wrote.
     pub(crate) async fn synthetic_assistant(&self, text: &str) {
         let line = self.synthetic_line(text, StopReason::EndTurn);
         self.session.connection.say(Box::new(line)).await;

@@ -32,7 +32,7 @@ const HOOK_TIMEOUT: &str = "PreToolUse hook did not respond before its timeout (
 /// Added to the result of a call that was running when the turn was stopped. The words are the CLI's own.
 pub const STOPPED: &str = " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in part or in full, and its changes may have been written. No permission prompt was involved. Work it started elsewhere (a remote command, a background process) may still be running, so check before starting the same work again. The instruction to stop and wait still stands.";
 
-/// The answer of somebody who is asked in the host's place: a decision, `None` if it cannot be read, or why there is none.
+/// An answer in the host's place: a decision, `None` if it cannot be read, or why there is none.
 pub type OtherAnswer<'a> =
     Pin<Box<dyn Future<Output = Result<Option<PermissionResult>, String>> + Send + 'a>>;
 
@@ -46,7 +46,7 @@ pub trait PermissionRules: Send + Sync {
         ask.to_request()
     }
 
-    /// Asks somebody else if the host does not answer permission requests: `--permission-prompt-tool`.
+    /// Asks elsewhere if the host does not answer permission requests: `--permission-prompt-tool`.
     fn ask_other<'a>(&'a self, call: &'a ToolCall) -> Option<OtherAnswer<'a>> {
         let _ = call;
         None
@@ -155,13 +155,13 @@ impl Emitter {
 
     /// Runs the `PreToolUse` hooks. The call has the input that they left.
     async fn run_hooks(&self, call: &ToolCall) -> Result<(ToolCall, HookOpinion), TurnError> {
-        self.go_on()?;
+        self.check_interrupt()?;
         let input = PreToolUse::new()
             .tool_name(&call.name)
             .tool_input(call.input.clone())
             .tool_use_id(call.id.clone());
         let answers = self.session.hook(Box::new(input)).await;
-        self.go_on()?;
+        self.check_interrupt()?;
         let mut call = call.clone();
         if let Some(changed) = updated_input(&answers) {
             call.input = changed;
@@ -178,7 +178,7 @@ impl Emitter {
         Ok((call, opinion))
     }
 
-    /// Asks the host, or whoever answers in its place. `message` is the denial if there is nobody to ask.
+    /// Asks the host, or what answers in its place. `message` is the denial if the host cannot be asked.
     async fn ask(
         &self,
         call: &ToolCall,

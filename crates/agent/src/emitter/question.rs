@@ -18,7 +18,7 @@ pub enum PlanVerdict {
     Approved {
         /// The plan as it is now.
         plan: Text,
-        /// The permission mode in which to go on.
+        /// The permission mode from now on.
         mode: PermissionMode,
     },
     /// It was sent back, with what is missing.

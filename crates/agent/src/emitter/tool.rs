@@ -1,4 +1,4 @@
-//! Tool calls: what was called, whether it may run, and what came of it.
+//! Tool calls and their results.
 
 use duologue_protocol::content::{Content, ContentBlock, ToolResultBlock};
 use duologue_protocol::hook::{PostToolUse, PostToolUseFailure};
@@ -42,12 +42,12 @@ pub struct ToolUse {
 }
 
 impl ToolUse {
-    /// Whether it may run. If so, run it and tell [`tool_result`](Emitter::tool_result).
+    /// Whether it may run. If so, run it and send its [result](Emitter::tool_result).
     pub const fn is_allowed(&self) -> bool {
         self.denial.is_none() && self.replaced.is_none()
     }
 
-    /// Whether it was refused. The host has been told the result already.
+    /// Whether it was denied. The result has been sent already.
     pub const fn is_error(&self) -> bool {
         self.denial.is_some()
     }
@@ -74,9 +74,9 @@ pub fn canonical_tool_name(name: &str) -> &str {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolResult {
-    /// What the model is told.
+    /// What the model gets.
     pub content: Content,
-    /// Whether it failed. Some tools never say so.
+    /// Whether it failed. Some tools do not report it.
     pub is_error: Option<bool>,
     /// The same in the tool's own shape, for the host.
     pub structured: Option<RawJson>,
@@ -113,8 +113,8 @@ impl ToolResult {
 
 impl Emitter {
     /// Calls a tool and asks whether it may run: hooks first, then the host. The caller runs it, with
-    /// the input that comes back, and tells the [result](Self::tool_result); if it says something else
-    /// instead, the result is an empty one.
+    /// the input that comes back, and sends the [result](Self::tool_result). If it sends something else
+    /// instead, the result is empty.
     ///
     /// # Errors
     /// If the turn was interrupted, also by the host's answer.
@@ -125,18 +125,18 @@ impl Emitter {
         self.permit(&call, duologue_protocol::control::CanUseTool::new()).await
     }
 
-    /// Tells what a tool gave back. The host's hooks hear of it first; prompts that wait are taken
+    /// Sends the result of a call. The host's hooks run first; prompts that wait are taken
     /// into the turn after it.
     ///
     /// # Errors
-    /// If the turn was interrupted, or a hook wants it to stop.
+    /// If the turn was interrupted, or a hook stops it.
     pub async fn tool_result(&self, call: &ToolCall, output: ToolResult) -> TurnResult {
-        self.go_on()?;
+        self.check_interrupt()?;
         let meta = ToolResultMeta::new().id(call.id.clone()).permission_decision(by_host());
         self.tool_result_with(call, output, meta).await
     }
 
-    /// The same, with an account of who allowed it.
+    /// The same, with the metadata of who allowed it.
     ///
     /// # Errors
     /// As [`tool_result`](Self::tool_result).
@@ -147,7 +147,7 @@ impl Emitter {
         meta: ToolResultMeta,
     ) -> TurnResult {
         self.after_hooks(call, &output).await;
-        self.go_on()?;
+        self.check_interrupt()?;
         self.end_message(StopReason::ToolUse).await?;
         self.result_line(call, output, Some(meta)).await;
         self.take_waiting_prompts();
@@ -179,7 +179,7 @@ impl Emitter {
         record.is_stopped |= run.stops();
     }
 
-    /// Calls that may run, and of which nothing more was said, had nothing to say.
+    /// Ends calls that may run and for which the agent sent no result: with an empty one.
     pub(super) async fn close_calls(&self) -> TurnResult {
         if !self.is_main() {
             return Ok(());
@@ -203,7 +203,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// Says the result of a call, whatever has happened.
+    /// Sends the result of a call, even in an interrupted turn.
     pub(crate) async fn result_line(
         &self,
         call: &ToolCall,
@@ -213,7 +213,7 @@ impl Emitter {
         let mut block = ToolResultBlock::new().tool_use_id(call.id.clone()).content(output.content);
         block.is_error = output.is_error.into();
         let mut line = self.user_line([ContentBlock::ToolResult(block)].into());
-        // What a sub-agent's tools give is the model's business; that they failed is the host's, too.
+        // The host gets the structured result of the main agent's tools, and of failed ones of sub-agents.
         if self.is_main() || output.is_error == Some(true) {
             line.tool_use_result = output.structured.into();
         }

@@ -1,4 +1,4 @@
-//! What a turn amounts to: the account that its result gives.
+//! What is counted during a turn, for its result.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ pub(crate) struct TurnRecord {
     pub(crate) deferred: Option<ToolCall>,
     /// The result of a turn in which no model was asked.
     pub(crate) local: Option<Text>,
-    /// A hook wants the turn to stop.
+    /// A hook stops the turn.
     pub(crate) is_stopped: bool,
     /// The host stopped the turn by its answer about a tool.
     pub(crate) is_rejected: bool,
@@ -64,7 +64,7 @@ impl TurnRecord {
         self.started.elapsed()
     }
 
-    /// The first line of the answer is said; true once.
+    /// Notes the first line of the answer. True once.
     pub(super) fn begins(&mut self) -> bool {
         let first = self.first_line.is_none();
         self.first_line.get_or_insert(self.started.elapsed());
@@ -88,7 +88,7 @@ impl TurnRecord {
         self.permitted.retain(|permitted| permitted != id);
     }
 
-    /// Calls that may run, and whose agent has gone on without telling what came of them.
+    /// Calls that may run and have no result, though the agent has continued.
     pub(super) fn forgotten(&self) -> Vec<ToolCall> {
         let permitted = |call: &&ToolCall| self.permitted.contains(&call.id);
         self.calls.iter().filter(permitted).cloned().collect()

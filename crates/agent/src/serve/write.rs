@@ -1,4 +1,4 @@
-//! [`To`]: where an agent speaks.
+//! [`To`]: where an agent writes.
 
 use std::io::Write as _;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::fault::{Faulty, Wrote};
 /// How much is written at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Where an agent speaks.
+/// Where an agent writes.
 pub(crate) enum To<W> {
     Pipe(W),
     /// Written by a thread of its own. What tokio does instead goes through two threads for each line.
@@ -30,7 +30,7 @@ impl To<Stdout> {
 }
 
 impl<W: AsyncWrite + Unpin + Send + 'static> To<W> {
-    /// Begins to write what is said, until it is told that nothing more will be.
+    /// Starts to write queued lines, until `closed` and the queue is empty.
     pub(super) fn write(
         self,
         connection: Arc<Connection>,
@@ -71,7 +71,7 @@ impl AsyncWrite for Stdout {
     }
 }
 
-/// Writes what is said, until the end and no further.
+/// Writes queued lines until `closed` and the queue is empty.
 async fn write<W: AsyncWrite + Unpin>(
     writer: W,
     connection: Arc<Connection>,
@@ -79,7 +79,7 @@ async fn write<W: AsyncWrite + Unpin>(
 ) -> Wrote {
     let mut writer = Faulty::new(writer, connection.options.fault);
     if writer.begin().await.is_err() {
-        connection.nobody_reads();
+        connection.stop_writing();
     }
     let mut is_closing = false;
     loop {
@@ -92,8 +92,8 @@ async fn write<W: AsyncWrite + Unpin>(
             match writer.write(line).await {
                 Ok(Wrote::Dead) => return Wrote::Dead,
                 Ok(Wrote::Line) => {}
-                // The host reads no more. The CLI goes on all the same.
-                Err(_) => connection.nobody_reads(),
+                // The host reads no more. The CLI continues, too.
+                Err(_) => connection.stop_writing(),
             }
         }
         if !lines.is_empty() {

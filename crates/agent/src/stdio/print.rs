@@ -1,4 +1,4 @@
-//! One prompt and what comes of it, printed.
+//! One prompt, and its answer printed.
 
 use std::io::Cursor;
 

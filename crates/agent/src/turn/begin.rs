@@ -11,11 +11,10 @@ use duologue_protocol::{Field, RawJson, Text};
 use super::Turn;
 use crate::clock;
 use crate::emitter::Emitter;
-use crate::options::Dialect;
 use crate::session::Session;
 
 impl Turn<'_> {
-    /// Begins. False if a hook does not let it: then it has ended already.
+    /// Begins. False if a hook blocks it: then it has ended already.
     pub(crate) async fn begin(&mut self, blocked: Option<Text>) -> bool {
         self.introduce().await;
         if let Some(reason) = blocked {
@@ -31,7 +30,7 @@ impl Turn<'_> {
         true
     }
 
-    /// The hooks that may refuse a prompt hear of it before anything is said. Why they do, if they do.
+    /// Runs the hooks that may block a prompt, before anything is sent. Returns why they block it, if they do.
     pub(crate) async fn submit(&self) -> Option<Text> {
         if self.start.origin.is_some() {
             return None;
@@ -43,7 +42,7 @@ impl Turn<'_> {
 
     async fn introduce(&self) {
         let connection = &self.emitter.session.connection;
-        if connection.options.dialect == Dialect::Today {
+        if connection.options.dialect.has_init_in_turns() {
             connection.say(System::from(Box::new(self.emitter.session.init_line()))).await;
         }
         if connection.options.partial {
@@ -68,7 +67,7 @@ impl Turn<'_> {
         self.end_quietly(content.into(), None).await;
     }
 
-    /// The name of the command that the prompt is, without what stands after it.
+    /// The name of the slash command in the prompt, without its arguments.
     pub(crate) fn command_name(&self) -> Option<String> {
         let text = self.text();
         let name = text.trim().strip_prefix('/')?.split_whitespace().next()?;
@@ -150,7 +149,7 @@ impl Session {
 }
 
 impl Emitter {
-    /// The text that the main agent said last.
+    /// The latest text of the main agent.
     pub fn last_text(&self) -> Text {
         self.record().last_text.clone()
     }

@@ -1,4 +1,4 @@
-//! How a turn ends: the account of it, and the lines of one that was cut short.
+//! How a turn ends: its result, and the lines of one that was interrupted.
 
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::lines::{
@@ -12,7 +12,7 @@ use crate::agent::{ApiFailure, TurnError, TurnResult};
 use crate::connection::Stop;
 
 impl Turn<'_> {
-    /// Ends the turn with what came of it.
+    /// Ends the turn with this outcome.
     pub(crate) async fn finish(&self, outcome: TurnResult) {
         let stop = *self.emitter.stop.borrow();
         let local = self.emitter.record().local.take();
@@ -74,7 +74,7 @@ impl Turn<'_> {
         self.conclude(result).await;
     }
 
-    /// What was written is kept, open calls are rejected, and the person is said to have stopped it.
+    /// Keeps what was written, rejects open calls, and reports that the person stopped it.
     async fn interrupted_end(&self, preempted: bool) {
         let rest = self.emitter.abort();
         let calls = self.emitter.record().open_calls();
@@ -163,7 +163,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What every result says.
+    /// The fields of every result.
     pub(super) fn account(&self, result: ResultLine) -> ResultLine {
         let session = self.session();
         let (cost, models, since, api, stats) = session.connection.with(|state| {

@@ -81,7 +81,10 @@ async fn text_and_partial_text() {
     assert_eq!(deltas.concat(), "Hello!");
     assert_eq!(texts, ["Hello!"]);
     assert_eq!(turn.outcome().await.unwrap().text(), "Hello!");
-    assert_eq!(session.handshake().unwrap().claude_code_version.as_str(), Some("2.1.325"));
+    assert_eq!(
+        session.handshake().unwrap().claude_code_version.as_str(),
+        Some(duologue_agent::VERSION)
+    );
 }
 
 #[tokio::test]
@@ -296,7 +299,7 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
 /// A host that was written after the oldest descriptions, and an agent that speaks as they say.
 #[tokio::test]
 async fn the_oldest_host_and_the_oldest_agent() {
-    for dialect in [Dialect::Seeds, Dialect::SeedsSystemResult] {
+    for dialect in [Dialect::Legacy, Dialect::LegacySystemResult] {
         let options = Options::new().lenient(true).prompts(false).dialect(dialect);
         for (decision, told) in [(true, "ran \"rm -rf build\""), (false, "refused: ")] {
             let builder =

@@ -65,7 +65,7 @@ async fn abort_ends_the_turn_and_a_bad_line_is_complained_about() {
 
 #[tokio::test]
 async fn the_old_dialect_is_spoken() {
-    let mut host = tool_user(Options::new().lenient(true).dialect(Dialect::Seeds));
+    let mut host = tool_user(Options::new().lenient(true).dialect(Dialect::Legacy));
     assert_eq!(host.line().await.unwrap()["subtype"], "init", "at the start of the process");
     host.prompt("go").await;
     assert_eq!(host.line().await.unwrap()["message"]["content"], "go", "an echo");

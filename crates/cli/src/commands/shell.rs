@@ -5,42 +5,28 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, CommandFactory as _};
-use duologue_agent::command_line;
+use duologue_agent::command_line::flags;
 use duologue_terminal::print;
 
 use crate::args::{Args, Completions, Man};
 use crate::exit;
 use crate::output_file::{Access, OutputFile};
 
-/// What a flag of `agent` is, in a few words. `duologue agent --help` says more of ours.
-fn help(flag: &str) -> &'static str {
-    match flag {
-        "--install" => "Write an executable named claude there that is this agent",
-        "--scenario" => "What the model says, from a file",
-        "--fault" => "Let something go wrong on purpose",
-        "--lenient" => "Accept every input form of the oldest descriptions",
-        "--dialect" => "Speak in the forms of the oldest descriptions",
-        "--help" | "-h" => "Print help",
-        "--version" | "-v" => "Print the version",
-        _ => "As in Claude Code",
-    }
-}
-
 /// The whole command line. `agent` passes its flags on as they are, so clap does not know them.
 fn command() -> clap::Command {
     Args::command().mut_subcommand("agent", |agent| {
         let agent = agent.disable_help_flag(true).disable_version_flag(true);
-        let install =
-            Arg::new("--install").long("install").value_name("DIR").help(help("--install"));
-        command_line::flags().fold(agent.arg(install), |agent, (flag, takes_value)| {
-            let name = flag.trim_start_matches('-');
-            let mut letters = name.chars();
-            let arg = match (letters.next(), letters.next()) {
-                (Some(letter), None) => Arg::new(flag).short(letter),
-                _ => Arg::new(flag).long(name),
-            };
-            let action = if takes_value { ArgAction::Append } else { ArgAction::SetTrue };
-            agent.arg(arg.action(action).help(help(flag)))
+        flags().fold(agent, |agent, flag| {
+            let short = |name: &str| name.strip_prefix('-')?.chars().next().filter(|c| *c != '-');
+            let long = flag.aliases.iter().filter_map(|name| name.strip_prefix("--"));
+            let arg = Arg::new(flag.name).long(flag.name.trim_start_matches('-')).help(flag.doc);
+            let arg = arg.visible_aliases(long);
+            let arg =
+                flag.aliases.iter().find_map(|name| short(name)).into_iter().fold(arg, Arg::short);
+            agent.arg(match flag.value.name() {
+                Some(name) => arg.action(ArgAction::Append).value_name(name),
+                None => arg.action(ArgAction::SetTrue),
+            })
         })
     })
 }

@@ -18,7 +18,7 @@ use crate::tools::{BashTool, ReadTool};
 /// How many rules are suggested at once.
 const MAX_RULES: usize = 5;
 
-/// What stands in the way of one part of a command line.
+/// Why one part of a command line is not allowed.
 enum Obstacle {
     /// A file would be changed; by a redirection, or by a command that does nothing else.
     Change { path: PathBuf, by_redirect: bool },
@@ -26,7 +26,7 @@ enum Obstacle {
     Outside(PathBuf),
     /// A path must not be read.
     Denied(PathBuf),
-    /// Nobody has allowed it.
+    /// No rule allows it.
     NotAllowed,
 }
 
@@ -67,7 +67,7 @@ impl Permissions {
             Reach::Unsure(what) => return ask_unsure(&format!("it may use {what}")),
             Reach::Free => {}
         }
-        // No mode and no allow rule makes up for a deny rule that cannot be checked.
+        // Neither a mode nor an allow rule overrides a deny rule that cannot be checked.
         if let Some(rule) = maybe_about(PermissionBehavior::Deny) {
             return ask_unsure(&format!("it may run what {} denies", rule.spelled()));
         }
@@ -75,7 +75,7 @@ impl Permissions {
             about(PermissionBehavior::Ask) || maybe_about(PermissionBehavior::Ask).is_some();
         if self.mode() != PermissionMode::BypassPermissions
             && let Ok(parts) = parsed
-            && let Some(folder) = self.swept_away(parts, cwd)
+            && let Some(folder) = self.removed_directory(parts, cwd)
         {
             return ask_dangerous(&folder);
         }
@@ -98,7 +98,7 @@ impl Permissions {
         self.ask_about(command, parts, &obstacles)
     }
 
-    /// What stands in the way, part by part; what is denied comes first.
+    /// The obstacles, part by part. Denials come first.
     fn obstacles<'p>(&self, parts: &'p [Part], cwd: &Path) -> Vec<(&'p Part, Obstacle)> {
         let mut cwd = cwd.to_path_buf();
         let mut obstacles = Vec::new();
@@ -117,9 +117,9 @@ impl Permissions {
         obstacles
     }
 
-    /// A folder that a command would remove though others stand in it: one that is worked in, or one around it. No rule
+    /// A working directory, or a parent of one, that a command would remove. No rule
     /// allows that.
-    fn swept_away(&self, parts: &[Part], cwd: &Path) -> Option<PathBuf> {
+    fn removed_directory(&self, parts: &[Part], cwd: &Path) -> Option<PathBuf> {
         let removes = |part: &&Part| matches!(part.name(), "rm" | "rmdir");
         let operands = parts.iter().filter(removes).flat_map(|part| part.words.iter().skip(1));
         let paths = operands.filter(|word| !word.value.starts_with('-'));
@@ -136,7 +136,7 @@ impl Permissions {
         let part = &parts[index];
         let [name, folder] = part.words.as_slice() else { return None };
         let plain = !folder.globs && !folder.value.starts_with('-') && !part.assigns();
-        // A repository that somebody prepared can make git run anything.
+        // A prepared repository can make git run anything.
         let git = parts.iter().any(|part| part.name() == "git");
         let joined = part.then.is_none_or(|joint| joint == Joint::And);
         if name.value != "cd" || !plain || git || !joined || index > 0 {
@@ -286,7 +286,7 @@ impl Permissions {
         }
     }
 
-    /// The folders that are worked in, as people are told of them.
+    /// The working directories, for people.
     fn folders(&self) -> String {
         let folders = self.directories();
         let folders: Vec<String> =

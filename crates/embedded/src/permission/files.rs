@@ -84,7 +84,7 @@ impl Permissions {
         Judged { shown: path::fold(&expanded), real: path::real(&expanded) }
     }
 
-    /// The real path of a folder, if it lies in an allowed one.
+    /// The real path of a folder, if it is in an allowed one.
     pub(super) fn inside(&self, path: &str, cwd: &Path) -> Option<PathBuf> {
         let judged = self.resolve(path, cwd);
         if self.is_inside(&judged) { judged.real } else { None }
@@ -100,8 +100,8 @@ impl Permissions {
         self.real_directories().any(|folder| judged.real.as_deref() == Some(folder))
     }
 
-    /// Whether a change here could make something run that nobody asked for. Only the part below
-    /// an allowed directory is looked at: where that one lies is no matter.
+    /// Whether a change here could make something run later. Only the part below an allowed directory
+    /// counts.
     pub(super) fn is_delicate(&self, judged: &Judged) -> bool {
         let delicate = |path: &Path| {
             let below = self.real_directories().filter_map(|root| path.strip_prefix(root).ok());
@@ -145,12 +145,12 @@ impl Permissions {
         )
     }
 
-    /// Whether a rule with a path says so. To forbid, either form of the path is enough; to allow
-    /// takes both.
+    /// Whether a rule with a path matches. A deny rule needs one form of the path; an allow rule
+    /// needs both.
     fn rule_says(&self, behavior: PermissionBehavior, tools: &[&str], judged: &Judged) -> bool {
         let allows = behavior == PermissionBehavior::Allow;
         tools.iter().flat_map(|tool| self.rules_of(behavior.clone(), tool)).any(|rule| {
-            // Rules about whole tools are held against the tool that is called.
+            // Rules about whole tools are compared with the tool that is called.
             let test =
                 |path: &Path| rule.content.is_some() && rule.matches_path(path, self.places());
             if allows { judged.all(test) } else { judged.any(test) }

@@ -292,7 +292,7 @@ pub(super) fn is_silent(name: &str) -> bool {
     is(name, SILENT)
 }
 
-/// Whether a word may be a command. An option is none, and neither is a variable that is set.
+/// Whether a word may be a command: not an option, and not an assignment.
 pub(super) fn may_begin(word: &str) -> bool {
     !word.starts_with('-') && super::shell::assigned(word).is_none()
 }

@@ -79,7 +79,7 @@ const GIT_VALUES: [&str; 8] = [
     "--date=",
 ];
 
-/// What `find` may be told: not `-exec`, `-delete`, `-fprint`…
+/// The options of `find` that only search: not `-exec`, `-delete`, `-fprint`…
 const FIND: [&str; 24] = [
     "-name",
     "-iname",
@@ -176,7 +176,7 @@ fn follows(values: &[&str], option: char) -> bool {
     })
 }
 
-/// The first operand of `grep` is what it looks for, unless an option says so.
+/// The first operand of `grep` is the pattern, unless an option gives it.
 fn grep<'a>(values: &[&'a str]) -> Option<Vec<&'a str>> {
     let given = |value: &&str| {
         ["-e", "-f", "--regexp", "--file"].iter().any(|option| value.starts_with(option))
@@ -204,7 +204,7 @@ fn find<'a>(values: &[&'a str]) -> Option<Vec<&'a str>> {
     if !options.clone().all(|option| FIND.contains(option) || is_number(option)) {
         return None;
     }
-    // What follows an option is no path, but to take it for one does no harm: it is judged more
+    // What follows an option is not a path, but treating it as one is safe: paths are judged more
     // strictly.
     Some(values.iter().copied().filter(|value| !is_option(value)).collect())
 }

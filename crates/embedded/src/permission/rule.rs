@@ -1,4 +1,4 @@
-//! Rules: a tool, and what of it.
+//! Rules: a tool, and which calls of it.
 
 use std::path::{Path, PathBuf};
 
@@ -58,9 +58,9 @@ impl RuleSource {
 pub struct Rule {
     /// The tool.
     pub tool: String,
-    /// What of it; all if there is none.
+    /// Which calls of it; all if it is absent.
     pub content: Option<String>,
-    /// What the rule says.
+    /// Allow, deny or ask.
     pub behavior: PermissionBehavior,
     /// Where it comes from.
     pub source: RuleSource,

@@ -92,7 +92,7 @@ impl Runs {
             self.texts.push(word.value.clone());
             self.texts.push(word.raw.clone());
         }
-        // What was said to the next command of a pipeline, and what was written to files.
+        // What is piped to the next command, and what is written to files.
         let mut flow: Vec<String> = Vec::new();
         let mut written: Vec<String> = Vec::new();
         for part in &script.commands {

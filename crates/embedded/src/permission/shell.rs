@@ -1,7 +1,7 @@
 //! What a command line does, as bash reads it.
 //!
 //! [`read`] finds every simple command of a text: in lists, loops, functions, substitutions and
-//! here-documents. It also says how far the result can be trusted:
+//! here-documents. It also reports how far the result can be trusted:
 //!
 //! - [`Script::parse`] succeeds only for plain commands with plain words, joined by `;`, `&&`,
 //!   `||` and `|`. Allow rules and the list of harmless commands look at nothing else.
@@ -48,7 +48,7 @@ pub(super) struct Part {
     bodies: Vec<usize>,
 }
 
-/// A word: as it was written, and what it says.
+/// A word: as it was written, and its value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Word {
     pub(super) raw: String,
@@ -79,7 +79,7 @@ pub(super) enum Joint {
     Other,
 }
 
-/// Why it cannot be told what a command does.
+/// Why it is not certain what a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unclear {
     /// It runs commands to find out what to run.

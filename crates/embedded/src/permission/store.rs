@@ -23,9 +23,9 @@ pub(super) struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// Reads a file; one that is not there is empty. One that is no JSON is left alone.
+    /// Reads a file. A missing one is empty; one that is not JSON is an error.
     pub(super) fn open(path: PathBuf) -> io::Result<Self> {
-        // Whoever links the file to another place wants it kept there.
+        // A symbolic link stays a link: its target is written.
         let path = path::real(&path).unwrap_or(path);
         let text = match fs::metadata(&path) {
             Ok(metadata) if metadata.len() > MAX_SIZE => return Err(broken("it is too large")),

@@ -1,7 +1,7 @@
 //! Waiting for the first line of a host before a refused conversation ends the process.
 //!
 //! A host writes `initialize` as soon as it has started the agent. Claude Code takes longer than that to find out that
-//! there is no such conversation; this agent does not. If it were gone by then, the host would fail to write, and
+//! there is no such conversation; this agent is faster. If it had exited by then, the host would fail to write, and
 //! report that in place of the refusal it was sent.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Reading a conversation, to go on with it.
+//! Reading a conversation, to resume it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::writer::SessionWriter;
 
-/// What a model is told of a call that never came to an end.
+/// The result of a call that never ended.
 const NO_RESULT: &str = "[Tool result missing: the session ended before the tool did]";
 
 /// All entries of a file that are part of the chain, in the order of the file.
@@ -22,7 +22,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Reads a file. Lines that are no JSON are passed over: one may be torn.
+    /// Reads a file. Lines that are not JSON are skipped: one may be torn.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let (mut entries, mut cost) = (Vec::new(), None);
         for line in BufReader::new(File::open(path)?).split(b'\n') {
@@ -57,7 +57,7 @@ impl History {
         let mut chain = Vec::new();
         let mut seen = HashSet::new();
         while let Some(entry) = next {
-            // A file that somebody wrote may go round in circles.
+            // A file may contain a cycle.
             if !seen.insert(entry["uuid"].as_str()) {
                 break;
             }
@@ -68,7 +68,7 @@ impl History {
         chain
     }
 
-    /// The result of a call, wherever it stands: results of parallel calls may be off the chain.
+    /// The result of a call, wherever it is: results of parallel calls may be off the chain.
     fn result_of(&self, call: &str) -> Option<&Value> {
         let blocks = self.entries.iter().flat_map(|entry| blocks(&entry["message"]["content"]));
         blocks.into_iter().find(|block| block["tool_use_id"] == call)

@@ -16,9 +16,9 @@ pub struct SessionWriter {
     cwd: String,
     git_branch: String,
     leaf: Option<String>,
-    /// The name of the next entry, if somebody chose it.
+    /// The uuid of the next entry, if it was set.
     named: Option<String>,
-    /// What was written and not yet taken, if somebody wants to see it.
+    /// What was written and not yet taken, if it is mirrored.
     mirror: Option<Vec<Value>>,
 }
 
@@ -71,7 +71,7 @@ impl SessionWriter {
         self.entry("user", vec![("message", message)].into_iter().chain(result).collect())
     }
 
-    /// A prompt that nobody typed.
+    /// A prompt that is not from the person.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -88,7 +88,7 @@ impl SessionWriter {
         self.entry("assistant", vec![("message", message.clone())])
     }
 
-    /// The conversation goes on from a summary: nothing before counts any more.
+    /// The conversation continues from a summary, which replaces all before it.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -192,7 +192,7 @@ impl SessionWriter {
     }
 }
 
-/// Ends a line that a writer left torn, so that the next stands by itself.
+/// Ends a line that a writer left torn, so that the next one is whole.
 pub(super) fn end_torn_line(file: &mut File) -> io::Result<()> {
     if file.seek(SeekFrom::End(0))? == 0 {
         return Ok(());
@@ -203,7 +203,7 @@ pub(super) fn end_torn_line(file: &mut File) -> io::Result<()> {
     if last != *b"\n" { file.write_all(b"\n") } else { Ok(()) }
 }
 
-/// The branch that is checked out, as far as it can be told without git.
+/// The branch that is checked out, as far as it is known without git.
 fn git_branch(cwd: &Path) -> Option<String> {
     let head = cwd
         .ancestors()

@@ -20,14 +20,14 @@ use crate::tools::{Cancel, Capture, Group};
 
 /// A command to run when something happens.
 ///
-/// It reads the event as JSON on its stdin. With exit code 2 it blocks, and its stderr says why; with
-/// 0 its stdout may be JSON that says more; any other code is a failure that stops nothing.
+/// It reads the event as JSON on its stdin. With exit code 2 it blocks, and its stderr is the reason; with
+/// 0 its stdout may be a JSON answer; any other code is a failure that blocks nothing.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CommandHook {
     /// The event: `PreToolUse`.
     pub event: String,
-    /// Which of them: names of tools, or a regular expression; all if there is none.
+    /// What it matches: names of tools, or a regular expression. Without it, everything.
     pub matcher: Option<String>,
     /// The command.
     pub command: String,
@@ -75,12 +75,12 @@ impl CommandHookOutcome {
 }
 
 impl CommandHook {
-    /// Whether it wants to know of this subject. An invalid pattern matches nothing.
+    /// Whether it matches this subject. An invalid pattern matches nothing.
     pub fn matches(&self, subject: Option<&str>) -> bool {
         hook_matches(self.matcher.as_deref(), subject)
     }
 
-    /// Runs it. What it starts ends with it.
+    /// Runs it. Processes that it starts end with it. Cancel safe.
     ///
     /// # Errors
     /// If no shell can be started.
@@ -100,7 +100,7 @@ impl CommandHook {
         let (mut out, mut err) = (Capture::new(None), Capture::new(None));
         let feed = async {
             if let Some(mut stdin) = stdin.take() {
-                // A hook need not read what it is told.
+                // A hook need not read its input.
                 let _ = stdin.write_all(format!("{input:?}\n").as_bytes()).await;
             }
         };
@@ -139,7 +139,7 @@ impl CommandHook {
         })
     }
 
-    /// What a run says about the event, in the words of a callback.
+    /// The answer of a run, as a callback would give it.
     pub fn output(&self, run: &CommandHookRun) -> HookOutput {
         match run.exit_code {
             Some(0) => {
@@ -167,7 +167,7 @@ impl CommandHook {
         }
     }
 
-    /// Plain output tells the model something, where there is a place for it.
+    /// Plain output becomes context for the model, where the event has it.
     fn with_context(&self, text: &str) -> HookOutput {
         let output = HookOutput::new();
         match self.event.as_str() {
@@ -183,7 +183,7 @@ impl CommandHook {
     }
 }
 
-/// The hooks of a settings file. Those that are no commands are left out.
+/// The command hooks of a settings file.
 pub(super) fn read(value: &Value, source: RuleSource) -> Vec<CommandHook> {
     let mut hooks = Vec::new();
     for (event, matchers) in value.as_object().into_iter().flatten() {

@@ -7,7 +7,7 @@ use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput, text_or_emp
 
 /// Starts a sub-agent; `Task` by its older name.
 ///
-/// This is what the model is told of it. To run one takes a model: the agent does it itself, and reads
+/// This describes it to the model. Running a sub-agent takes a model: the agent does it itself, and reads
 /// the input as [`Agent`](duologue_protocol::tool::Agent).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -17,21 +17,21 @@ use super::{
 };
 use crate::permission;
 
-/// How long a command may run, in milliseconds, unless the model says otherwise.
+/// How long a command may run, in milliseconds, by default.
 const DEFAULT_TIMEOUT: u64 = 120_000;
 
 /// How long a command may run at all.
 const MAX_TIMEOUT: u64 = 600_000;
 
 /// How long a command may run on that was meant to be waited for.
-const UNWATCHED: Duration = Duration::from_secs(30 * 60);
+const FOREGROUND_LEFT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// How long a command may run that was started in the background.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Runs a command in `bash`.
 ///
-/// The command and what it starts are one process group. It ends with the command: what shall go on
+/// The command and what it starts are one process group. It ends with the command: what should continue
 /// is to be started with `run_in_background`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -119,7 +119,7 @@ async fn in_background(
     let mut result = result("", false);
     result["backgroundTaskId"] = json!(task.id);
     let pipe = group.stdout();
-    context.tasks().watch(task, group, pipe, capture, FOR_EVER);
+    context.tasks().watch(task, group, pipe, capture, BACKGROUND_TIMEOUT);
     Ok(ToolOutput::text(told, result).succeeded())
 }
 
@@ -144,7 +144,7 @@ async fn in_foreground(
             drop(foreground);
             capture.keep().await;
             let told = let_go(&task);
-            context.tasks().watch(task, group, pipe, capture, UNWATCHED);
+            context.tasks().watch(task, group, pipe, capture, FOREGROUND_LEFT_TIMEOUT);
             return Ok(told);
         }
     };
@@ -237,14 +237,14 @@ fn failed(
 
 fn start(script: &str, context: &ToolContext) -> io::Result<Group> {
     let cwd = context.cwd();
-    // A directory that was removed is no place to start in.
+    // The directory may have been removed.
     let cwd = if cwd.is_dir() { cwd } else { context.root().to_path_buf() };
     let mut command = shell(script);
     command.current_dir(cwd).envs(context.environment());
     Group::spawn(&mut command)
 }
 
-/// The command, made to tell where it ended.
+/// The command, with a suffix that reports its last working directory.
 fn script(command: &str, ended_in: Option<&Path>) -> String {
     let mut script = String::from("exec 2>&1\n");
     if let Some(file) = ended_in {

@@ -1,8 +1,8 @@
-//! Stopping.
+//! [`Cancel`]: a stop signal.
 
 use tokio::sync::watch;
 
-/// Tells those who work that they are to stop. Clones share the signal.
+/// A stop signal. Clones share it.
 ///
 /// ```
 /// use duologue_embedded::tools::Cancel;

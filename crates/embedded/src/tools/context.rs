@@ -61,7 +61,7 @@ enum Folder {
     Temporary(Temporary),
 }
 
-/// A folder that is made when it is needed: one that nobody needed cannot be left behind.
+/// A folder that is made when it is needed, so that an unused one is never left behind.
 #[derive(Debug)]
 struct Temporary {
     path: PathBuf,
@@ -114,14 +114,14 @@ impl ToolContext {
     }
 
     /// Keeps outputs that are too large for the model, and those of background tasks, in this folder.
-    /// Without it they lie in a folder that goes away with the context.
+    /// Without it they are in a temporary folder that is removed with the context.
     #[must_use]
     pub fn keep_outputs_in(self, folder: impl Into<PathBuf>) -> Self {
         *lock(&self.session.results) = Folder::Given(folder.into());
         self
     }
 
-    /// The same session, for a sub-agent: what it has read and where it stands are its own.
+    /// The same session, for a sub-agent: the files that it has read and its working directory are its own.
     #[must_use]
     pub fn for_agent(&self) -> Self {
         let agent = Arc::new(Agent::new(self.cwd()));
@@ -141,7 +141,7 @@ impl ToolContext {
         Self { tool_use_id: Some(id.into()), ..self.clone() }
     }
 
-    /// The call that this is for, if it was told.
+    /// The call that this is for, if it is known.
     pub fn tool_use_id(&self) -> Option<&str> {
         self.tool_use_id.as_deref()
     }
@@ -185,12 +185,12 @@ impl ToolContext {
         lock(&self.session.hidden).clone()
     }
 
-    /// The plan of plan mode lies there.
+    /// Sets the file of the plan.
     pub fn set_plan_file(&self, file: Option<PathBuf>) {
         *lock(&self.agent.plan_file) = file;
     }
 
-    /// Where the plan of plan mode lies.
+    /// The file of the plan.
     pub fn plan_file(&self) -> Option<PathBuf> {
         lock(&self.agent.plan_file).clone()
     }
@@ -243,7 +243,7 @@ impl ToolContext {
         }
     }
 
-    /// The folder for outputs, there from now on. The model is told to read there: it should be
+    /// The folder for outputs, which exists from now on. The model is asked to read there: it should be
     /// allowed to.
     ///
     /// # Errors
@@ -269,7 +269,7 @@ fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// How a file for its owner alone is opened. What stands there is replaced.
+/// How a file for its owner alone is opened. Its content is replaced.
 pub(super) fn private_file() -> std::fs::OpenOptions {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);

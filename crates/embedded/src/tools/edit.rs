@@ -115,7 +115,7 @@ struct Change {
 }
 
 impl Change {
-    /// Makes the change, or says why it makes no sense.
+    /// Makes the change, or returns why it is not possible.
     fn apply(self, path: &Resolved) -> io::Result<Result<ToolOutput, String>> {
         let shown = path.shown();
         if self.old == self.new {

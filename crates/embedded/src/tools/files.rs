@@ -24,7 +24,7 @@ pub(super) struct FileStates {
     order: VecDeque<PathBuf>,
 }
 
-/// A version of a file, as far as one can tell without reading it.
+/// A version of a file, as far as it is known without reading it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stamp {
     modified: Option<SystemTime>,
@@ -58,7 +58,7 @@ impl FileStates {
     }
 }
 
-/// Opens a regular file. Pipes and devices could block for ever, or never end.
+/// Opens a regular file. Pipes and devices could block, or never end.
 pub(super) fn open(path: &Path, shown: &str) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -15,7 +15,7 @@ use super::{Access, Cancel, Category, Tool, ToolContext, ToolFuture, ToolOutput,
 /// How many files are shown.
 const MAX_FILES: usize = 100;
 
-/// How many files are looked at for the oldest hundred: a whole disk is no place to search.
+/// How many files are looked at for the oldest hundred: a whole disk is too much.
 const MAX_FOUND: usize = 100_000;
 
 /// Finds files by name.
@@ -88,7 +88,7 @@ impl Tool for GlobTool {
             let found = tokio::task::spawn_blocking(move || {
                 let mut found = find(&root.real, &pattern, &cancel)?;
                 found.retain(|path| !hidden.contains(path));
-                // Told by the name that was asked for, not by where it leads.
+                // Shown by the name that was asked for, not by its target.
                 for path in &mut found {
                     if let Ok(below) = path.strip_prefix(&root.real) {
                         *path = root.shown.join(below);

@@ -19,13 +19,13 @@ use super::persist::bounded;
 use super::{Access, Cancel, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 use crate::permission::HiddenFiles;
 
-/// How many lines or files are shown unless the model says otherwise.
+/// How many lines or files are shown by default.
 const DEFAULT_LIMIT: usize = 250;
 
 /// What is kept of an output, also without a limit.
 const MAX_LINES: usize = 100_000;
 
-/// Folders of version control: nobody looks for text there.
+/// Folders of version control, which are not searched.
 const VCS: [&str; 6] = [".git", ".svn", ".hg", ".bzr", ".jj", ".sl"];
 
 /// Finds text in files.
@@ -304,7 +304,7 @@ impl Search {
         }
     }
 
-    /// A path as it is shown: from the working directory, if it lies there.
+    /// A path as it is shown: from the working directory, if it is there.
     fn name(&self, path: &Path) -> String {
         let shown = self.shown(path);
         shown.strip_prefix(&self.cwd).unwrap_or(&shown).to_string_lossy().into_owned()

@@ -19,19 +19,19 @@ use serde_json::{Value, json};
 pub struct ToolOutput {
     /// For the model.
     pub content: ToolContent,
-    /// Whether it failed. Some tools do not say that they succeeded.
+    /// Whether it failed. Some tools do not report success.
     pub is_error: Option<bool>,
     /// For the host: `tool_use_result`.
     pub tool_use_result: RawJson,
 }
 
-/// What a model is told: a text, or blocks.
+/// Content for the model: a text, or blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the Messages API has these two")]
 pub enum ToolContent {
     /// A text.
     Text(String),
-    /// Blocks: text, pictures.
+    /// Blocks: text, images.
     Blocks(Vec<RawJson>),
 }
 
@@ -47,7 +47,7 @@ impl ToolContent {
         }
     }
 
-    /// The content as it stands in a `tool_result` block.
+    /// The content of a `tool_result` block.
     pub fn to_json(&self) -> RawJson {
         match self {
             Self::Text(text) => RawJson::from(json!(text)),
@@ -94,14 +94,14 @@ impl ToolOutput {
         Self { is_error: Some(true), ..Self::text(content, result) }
     }
 
-    /// There is no such tool.
+    /// The tool does not exist.
     pub fn no_such_tool(name: &str) -> Self {
         let message = format!("Error: No such tool available: {name}");
         let content = format!("<tool_use_error>{message}</tool_use_error>");
         Self { is_error: Some(true), ..Self::text(content, json!(message)) }
     }
 
-    /// The input is no JSON: the text that the model wrote.
+    /// The input is not JSON. `raw` is what the model wrote.
     pub fn unparsable(tool: &str, raw: &str) -> Self {
         let bytes = raw.len();
         let shown: String = raw.chars().take(200).collect();

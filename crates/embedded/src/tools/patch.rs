@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
-/// How long to look for the smallest patch: two large texts that share nothing take for ever.
+/// How long to look for the smallest patch: two large texts that share nothing take very long.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// How many unchanged lines surround a change.

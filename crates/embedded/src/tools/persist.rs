@@ -27,7 +27,7 @@ pub(super) fn preview(text: &str, bytes: u64, path: &Path) -> String {
     )
 }
 
-/// The text itself, or a preview if it is too long: then all of it lies in a file.
+/// The text itself, or a preview if it is too long: then all of it is in a file.
 pub(super) fn bounded(text: String, context: &ToolContext) -> String {
     if text.chars().take(MAX_SHOWN + 1).count() <= MAX_SHOWN {
         return text;
@@ -50,7 +50,7 @@ pub(super) fn first(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A short name that nobody has yet: `b59saqnsm`.
+/// A short unique name: `b59saqnsm`.
 pub(super) fn name(kind: char) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let random = uuid::Uuid::new_v4();

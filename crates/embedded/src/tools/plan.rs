@@ -1,4 +1,4 @@
-//! `EnterPlanMode` and `ExitPlanMode`: what the model is told.
+//! `EnterPlanMode` and `ExitPlanMode`.
 
 use duologue_protocol::{RawObject, tool};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const WHAT_TO_DO: &str = "In plan mode, you should:
 
 Remember: DO NOT write or edit any files yet. This is a read-only exploration and planning phase.";
 
-/// Goes into plan mode. The agent changes its mode; this tells the model.
+/// Enters plan mode. The agent changes its mode; this informs the model.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct EnterPlanModeTool;
@@ -71,7 +71,7 @@ impl Tool for EnterPlanModeTool {
     }
 }
 
-/// Leaves plan mode, once the person has approved the plan. The agent changes its mode; this tells
+/// Leaves plan mode, once the person has approved the plan. The agent changes its mode; this informs
 /// the model.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -191,7 +191,7 @@ impl Capture {
         self.total
     }
 
-    /// The file that all of it lies in, written now if it is not there yet.
+    /// The file with all of it, written now if it does not exist.
     pub(crate) async fn keep(&mut self) -> Option<PathBuf> {
         if self.file.is_none() {
             let path = self.path.clone()?;

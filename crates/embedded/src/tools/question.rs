@@ -1,4 +1,4 @@
-//! `AskUserQuestion`: what the model is told of the answers.
+//! `AskUserQuestion`: questions to the person.
 
 use duologue_protocol::tool::{Answer, AskUserQuestion};
 use duologue_protocol::{RawObject, Wire};

@@ -13,16 +13,16 @@ use super::files::{MAX_READ, open, size};
 use super::notebook;
 use super::{Access, Category, Tool, ToolContext, ToolFuture, ToolOutput, text_or_empty};
 
-/// How many lines are shown unless the model says otherwise.
+/// How many lines are shown by default.
 const DEFAULT_LINES: u64 = 2000;
 
 /// The largest part that is shown even if the model insists.
 const MAX_LARGE: u64 = 4 * 1024 * 1024;
 
-/// The largest picture that the Messages API takes: 5 MB in base64.
+/// The largest image that the Messages API takes: 5 MB in base64.
 const MAX_IMAGE: u64 = 3_932_160;
 
-/// Shows a file: text with line numbers, pictures, notebooks.
+/// Shows a file: text with line numbers, images, notebooks.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ReadTool;
@@ -93,7 +93,7 @@ impl Tool for ReadTool {
     }
 }
 
-/// What a model is told when a file cannot be read.
+/// The result when a file cannot be read.
 pub(super) fn told(error: &io::Error, path: &Resolved, context: &ToolContext) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => not_found(context),

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput};
 
-/// How many tools are found at most if the model does not say.
+/// How many tools are found by default.
 const MOST: usize = 5;
 
-/// Finds tools. Newer versions of the CLI tell the model most tools by name only, and it has to look for
-/// them first. Here all tools are told from the start: whoever looks for one is answered all the same.
+/// Finds tools. Newer versions of the CLI give the model most tools by name only, and it has to search for
+/// them first. Here the model has all tools from the start, but a search is answered, too.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ToolSearchTool;

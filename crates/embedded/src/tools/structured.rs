@@ -7,10 +7,10 @@ use thiserror::Error;
 
 use super::{Access, Role, Tool, ToolContext, ToolFuture, ToolOutput};
 
-/// How many things that are wrong are told.
-const MAX_TOLD: usize = 5;
+/// How many errors are reported.
+const MAX_ERRORS: usize = 5;
 
-/// A JSON Schema that is none.
+/// A JSON Schema that is not valid.
 #[derive(Clone, Debug, Error)]
 #[error("not a JSON Schema: {0}")]
 #[non_exhaustive]
@@ -37,7 +37,7 @@ impl StructuredOutputTool {
     /// A tool that takes this shape.
     ///
     /// # Errors
-    /// If it is no JSON Schema.
+    /// If it is not a JSON Schema.
     pub fn new(schema: Value) -> Result<Self, InvalidSchema> {
         let validator =
             jsonschema::validator_for(&schema).map_err(|error| InvalidSchema(error.to_string()))?;
@@ -91,7 +91,7 @@ impl Tool for StructuredOutputTool {
             let wrong: Vec<String> = self
                 .validator
                 .iter_errors(&value)
-                .take(MAX_TOLD)
+                .take(MAX_ERRORS)
                 .map(|error| {
                     let at = error.instance_path().to_string();
                     let at = if at.is_empty() { "root" } else { &at };

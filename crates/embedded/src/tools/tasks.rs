@@ -18,7 +18,7 @@ use super::process::{Capture, Group};
 /// How many tasks may run at once.
 const MAX_RUNNING: usize = 64;
 
-/// How many ended tasks wait to be told of.
+/// How many ended tasks wait to be reported.
 const MAX_ENDED: usize = 256;
 
 /// There are too many background tasks.
@@ -42,7 +42,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     running: Vec<(ShellTask, AbortHandle)>,
-    /// Commands that somebody waits for, each with the sign to let it go.
+    /// Commands in the foreground, each with the signal that sends it to the background.
     foreground: Vec<(ShellTask, Arc<Notify>)>,
     ended: VecDeque<ShellTask>,
 }
@@ -61,11 +61,11 @@ pub struct ShellTask {
     pub tool_use_id: Option<String>,
     /// What it writes.
     pub output_file: PathBuf,
-    /// How it stands.
+    /// Its status.
     pub status: ShellTaskStatus,
 }
 
-/// How a background task stands.
+/// The status of a background task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShellTaskStatus {
@@ -88,8 +88,8 @@ impl ShellTasks {
         lock(&self.shared.state).foreground.iter().map(|(task, _)| task.clone()).collect()
     }
 
-    /// Lets a command that is being waited for go on in the background; its call then ends. The
-    /// name is the task's or the call's. False if there is none, or no room.
+    /// Sends a command from the foreground to the background; its call then ends. The
+    /// name is the task's or the call's. False if it does not exist, or there is no room.
     pub fn send_to_background(&self, name: &str) -> bool {
         let state = lock(&self.shared.state);
         let named = |task: &ShellTask| task.id == name || task.tool_use_id.as_deref() == Some(name);
@@ -105,7 +105,7 @@ impl ShellTasks {
         Foreground { tasks: self.clone(), id: task.id.clone(), sign }
     }
 
-    /// Stops a task and all that it started. False if there is none of that name.
+    /// Stops a task and all that it started. False if it does not exist.
     pub fn stop(&self, id: &str) -> bool {
         let stopped = self.take(id, ShellTaskStatus::Stopped);
         stopped.inspect(AbortHandle::abort).is_some()
@@ -118,7 +118,7 @@ impl ShellTasks {
         }
     }
 
-    /// The next task that has ended or was stopped. Each is told once.
+    /// The next task that has ended or was stopped. Each is returned once.
     pub async fn next_ended(&self) -> ShellTask {
         loop {
             let changed = self.shared.changed.notified();
@@ -207,7 +207,7 @@ pub(super) struct Foreground {
 }
 
 impl Foreground {
-    /// Waits until somebody lets it go.
+    /// Waits for the signal to go to the background.
     pub(super) async fn let_go(&self) {
         self.sign.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Whether a tool takes an input: the top level of its schema, checked and told as the CLI does.
+//! Whether a tool takes an input: the top level of its schema, checked and reported as the CLI does.
 
 use duologue_protocol::RawObject;
 use serde_json::{Map, Value, json};

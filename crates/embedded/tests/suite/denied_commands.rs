@@ -1,6 +1,6 @@
 //! Attempts to run `touch` where `Bash(touch *)` is denied and `Bash` allowed.
 //!
-//! Claude Code 2.1.325 was given each line of `DENIED`, with the same rules.
+//! Claude Code was given each line of `DENIED`, with the same rules.
 
 /// Claude Code denies these, and so does this agent.
 pub(crate) const DENIED: &[&str] = &[

@@ -126,10 +126,10 @@ async fn what_a_host_would_say_at_the_command_line_counts_in_its_process_too() {
 }
 
 #[test]
-fn an_old_conversation_is_not_passed_over_in_a_process_of_others() {
+fn resuming_a_conversation_in_process_is_an_error() {
     let setup = Setup::with_args("/tmp", ["--continue"]).unwrap();
     let refused = Embedded::new(setup, OfflineModel::new()).unwrap_err();
-    assert!(refused.contains("an old conversation"), "{refused}");
+    assert!(refused.contains("only a separate process can resume"), "{refused}");
 }
 
 #[tokio::test]

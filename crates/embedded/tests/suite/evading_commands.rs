@@ -1,5 +1,5 @@
 //! More attempts to run `touch` where `Bash(touch *)` is denied and `Bash` allowed. Claude Code
-//! 2.1.325 ran 69 of them; the others were not tried there. Here each is denied, or the host is asked.
+//! Claude Code ran 69 of them; the others were not tried there. Here each is denied, or the host is asked.
 
 /// None of them may run unasked.
 pub(crate) const EVADING: &[&str] = &[

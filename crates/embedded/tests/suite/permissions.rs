@@ -365,7 +365,7 @@ fn rules_for_servers() {
     assert_eq!(judged("mcp__db__read"), "allow");
     assert_eq!(judged("mcp__db__read__all"), "ask");
     assert_eq!(judged("mcp__db__write"), "ask");
-    assert!(permissions.takes_away("mcp__calc__divide"));
+    assert!(permissions.denies_tool("mcp__calc__divide"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use base64::Engine;
+use duologue_agent::VERSION;
 use duologue_embedded::permission::{Permissions, RuleSource, Verdict};
 use duologue_embedded::tools::{StructuredOutputTool, Toolbox};
 use duologue_protocol::permission::{PermissionBehavior, PermissionMode};
@@ -107,7 +108,7 @@ fn with_files(folder: &Path) {
 
 #[tokio::test]
 async fn files_are_read_written_and_edited() {
-    let recording = recording("2.1.325", "31-write-edit-read");
+    let recording = recording(VERSION, "31-write-edit-read");
     let skip = ["Glob", "Grep", "TodoWrite"];
     assert_eq!(play(&recording, &Toolbox::standard(), with_files, &skip).await, 10);
 }
@@ -130,7 +131,7 @@ async fn files_are_found_and_things_to_do_noted() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
-    let recording = recording("2.1.325", "20p-bad-tool-input");
+    let recording = recording(VERSION, "20p-bad-tool-input");
     let (_folder, context) = place();
     let root = context.root().to_string_lossy().into_owned();
     for call in calls(&recording) {
@@ -184,7 +185,7 @@ async fn structured_output_is_taken() {
         "additionalProperties": false,
     });
     let toolbox = Toolbox::new().with(StructuredOutputTool::new(schema).unwrap());
-    let recording = recording("2.1.325", "21-json-schema");
+    let recording = recording(VERSION, "21-json-schema");
     assert!(play(&recording, &toolbox, |_| {}, &[]).await > 0);
 }
 

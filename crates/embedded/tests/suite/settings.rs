@@ -44,7 +44,7 @@ fn the_sources_that_are_named_count() {
     assert_eq!(permissions.mode(), PermissionMode::AcceptEdits);
     assert!(judge_command(&permissions, &places.project, "project x && user y").is_allowed());
     assert!(judge_command(&permissions, &places.project, "cat /etc/hosts").is_allowed());
-    assert!(permissions.takes_away("WebFetch"));
+    assert!(permissions.denies_tool("WebFetch"));
 }
 
 #[test]

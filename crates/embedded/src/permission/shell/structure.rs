@@ -1,10 +1,10 @@
-//! What stands around simple commands: groups, loops, functions, conditions.
+//! The structure around simple commands: groups, loops, functions, conditions.
 
 use super::reader::{End, Reader};
 use super::{Part, Word, is_name};
 
 impl Reader {
-    /// Deals with a reserved word at the beginning of a command. False if it is none.
+    /// Handles a reserved word at the beginning of a command. False if it is not one.
     pub(super) fn reserved(&mut self, word: &str, part: &mut Part) -> bool {
         match word {
             "if" | "then" | "else" | "elif" | "fi" | "while" | "until" | "do" | "done" | "esac"
@@ -135,7 +135,7 @@ impl Reader {
         self.empty_parens();
     }
 
-    /// `()`, if it stands here.
+    /// `()`, if it is next.
     fn empty_parens(&mut self) -> bool {
         let before = self.at;
         if self.ahead(0) == Some('(') {
