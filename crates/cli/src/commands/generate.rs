@@ -1,4 +1,4 @@
-//! What a shell and `man` want to know of the command: made out of what can be typed.
+//! `duologue completions` and `duologue man`: generated from the command line.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,21 +12,21 @@ use crate::args::{Args, Completions, Man};
 use crate::exit;
 use crate::output_file::{Access, OutputFile};
 
-/// What a flag of `agent` is, in a few words. `duologue agent --help` says more of ours.
+/// The short help of a flag of `agent`. `duologue agent --help` has the full one.
 fn help(flag: &str) -> &'static str {
     match flag {
-        "--install" => "Write an executable named claude there that is this agent",
-        "--scenario" => "What the model says, from a file",
-        "--fault" => "Let something go wrong on purpose",
-        "--lenient" => "Accept every input form of the oldest descriptions",
-        "--dialect" => "Speak in the forms of the oldest descriptions",
+        "--install" => "Write an executable named claude to this folder that runs this agent",
+        "--scenario" => "Play the model from a scenario file",
+        "--fault" => "Inject a fault",
+        "--lenient" => "Accept all legacy input forms",
+        "--dialect" => "Write legacy output forms",
         "--help" | "-h" => "Print help",
         "--version" | "-v" => "Print the version",
         _ => "As in Claude Code",
     }
 }
 
-/// The whole command line. `agent` passes its flags on as they are, so clap does not know them.
+/// The whole command line, with the flags of `agent`, which clap does not parse.
 fn command() -> clap::Command {
     Args::command().mut_subcommand("agent", |agent| {
         let agent = agent.disable_help_flag(true).disable_version_flag(true);
@@ -59,11 +59,11 @@ pub(crate) fn man(man: &Man) -> anyhow::Result<u8> {
     clap_mangen::generate_to(command(), made.path()).with_context(cannot)?;
     fs::create_dir_all(folder).with_context(cannot)?;
     let mut pages = Vec::new();
-    // All of them are checked before the first is written.
+    // Check all of them before the first is written.
     for page in fs::read_dir(made.path()).with_context(cannot)? {
         let page = page.with_context(cannot)?;
         let (path, text) = (folder.join(page.file_name()), fs::read(page.path())?);
-        // A page that says the same already is left alone.
+        // Leave an identical page alone.
         if fs::read(&path).is_ok_and(|there| there == text) {
             continue;
         }
