@@ -1,23 +1,23 @@
-//! What the chat itself understands: a few slash commands. The others are the agent's.
+//! The slash commands of the chat. All others are sent to the agent.
 
 use duologue_protocol::control::InitializeReply;
 use duologue_protocol::permission::PermissionMode;
 use duologue_terminal::{Shown, line, ours, shown};
 
-/// The permission modes that can be switched to.
+/// The permission modes of `/mode`.
 pub(super) const MODES: [&str; 6] =
     ["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"];
 
-/// Our commands, and what they do.
+/// Our commands, with their help.
 pub(super) const COMMANDS: [(&str, &str); 5] = [
-    ("/model", "which models there are, or another one: /model NAME"),
-    ("/mode", "which permission modes there are, or another one: /mode NAME"),
-    ("/cost", "what the conversation has cost"),
-    ("/help", "what can be typed"),
-    ("/exit", "leave (so does Ctrl-D)"),
+    ("/model", "list the models, or switch: /model NAME"),
+    ("/mode", "list the permission modes, or switch: /mode NAME"),
+    ("/cost", "show the cost of the conversation"),
+    ("/help", "show this help"),
+    ("/exit", "exit (or Ctrl-D)"),
 ];
 
-/// What was typed.
+/// A line of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Nothing,
@@ -47,18 +47,17 @@ impl Typed {
     }
 }
 
-/// What is wrong with it, if this looks like a command and is none. A path such as `/etc/hosts` does not
-/// look like one, nor does anything behind a space.
+/// The error for an unknown command. A path such as `/etc/hosts` is not a command, nor is a line that begins with a space.
 pub(super) fn unknown(handshake: Option<&InitializeReply>, typed: &str) -> Option<Shown> {
     let name = typed.strip_prefix('/')?.split_whitespace().next()?;
     let is_like = |name: &str| {
         name.starts_with(char::is_alphabetic)
             && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':'))
-            // Prompts of MCP servers may have come since the agent listed its commands.
+            // MCP servers may have added prompts since the agent listed its commands.
             && !name.starts_with("mcp__")
     };
     let theirs = handshake.map_or(&[][..], |reply| reply.commands.items());
-    // An agent that lists no commands may have some all the same.
+    // An agent that lists no commands may still have some.
     if !is_like(name) || theirs.is_empty() || !typed.starts_with(&format!("/{name}")) {
         return None;
     }
@@ -83,11 +82,11 @@ pub(super) fn unknown(handshake: Option<&InitializeReply>, typed: &str) -> Optio
         Some((_, near)) => {
             shown!("There is no command /{}. Did you mean /{}?", line(name), line(near))
         }
-        None => shown!("There is no command /{}: /help lists those of the chat.", line(name)),
+        None => shown!("There is no command /{}. /help lists the commands.", line(name)),
     })
 }
 
-/// The value to ask for, if the agent knows a model by this name.
+/// The model with this name or alias; the name itself if the agent does not list it.
 pub(super) fn model(handshake: Option<&InitializeReply>, name: &str) -> String {
     let models = handshake.map_or(&[][..], |reply| reply.models.items());
     let is_it = |field: Option<&str>| field.is_some_and(|text| text.eq_ignore_ascii_case(name));
@@ -99,7 +98,7 @@ pub(super) fn model(handshake: Option<&InitializeReply>, name: &str) -> String {
     found.and_then(|model| model.value.as_str()).unwrap_or(name).to_owned()
 }
 
-/// The models there are.
+/// The output of `/model`.
 pub(super) fn models(handshake: Option<&InitializeReply>, now: Option<&str>) -> Vec<Shown> {
     let mut lines = vec![shown!("model: {}", line(now.unwrap_or("unknown")).bold())];
     for model in handshake.map_or(&[][..], |reply| reply.models.items()) {
@@ -109,14 +108,14 @@ pub(super) fn models(handshake: Option<&InitializeReply>, now: Option<&str>) -> 
     lines
 }
 
-/// The modes there are.
+/// The output of `/mode`.
 pub(super) fn modes(now: Option<&PermissionMode>) -> Vec<Shown> {
     let now = line(now.map_or("unknown", PermissionMode::as_str));
     let modes = Shown::join(MODES.map(ours), ", ");
     vec![shown!("mode: {}", now.bold()), shown!("  {}", modes.dimmed())]
 }
 
-/// What can be typed.
+/// The output of `/help`.
 pub(super) fn help(handshake: Option<&InitializeReply>) -> Vec<Shown> {
     let mut lines: Vec<Shown> = COMMANDS
         .iter()
@@ -124,10 +123,11 @@ pub(super) fn help(handshake: Option<&InitializeReply>) -> Vec<Shown> {
         .collect();
     let theirs = handshake.map_or(0, |reply| reply.commands.items().len());
     if theirs > 0 {
-        lines.push(shown!("{} more are the agent's: type / and Tab", theirs).dimmed());
+        lines.push(shown!("{} more of the agent: type / and Tab", theirs).dimmed());
     }
-    lines
-        .push(ours("A \\ at the end goes on in the next line. Ctrl-C interrupts a turn.").dimmed());
+    lines.push(
+        ours("End a line with \\ to continue on the next. Ctrl-C interrupts a turn.").dimmed(),
+    );
     lines
 }
 
@@ -157,12 +157,12 @@ mod tests {
         let near = "There is no command /compcat. Did you mean /compact?";
         assert_eq!(said("/compcat now").unwrap(), near);
         assert_eq!(said("/modle x").unwrap(), "There is no command /modle. Did you mean /model?");
-        assert!(said("/frobnicate").unwrap().starts_with("There is no command /frobnicate: "));
+        assert!(said("/frobnicate").unwrap().starts_with("There is no command /frobnicate. "));
         let known = ["/compact", "/squeeze it", "/mcp:ask", "/model", "/etc/hosts is odd", "/ 2"];
         for known in known.into_iter().chain([" /frobnicate", "either/or", "/"]) {
             assert_eq!(said(known), None, "{known}");
         }
-        // Nothing is known of what this agent knows.
+        // This agent does not list its commands.
         assert_eq!(unknown(None, "/frobnicate"), None);
     }
 

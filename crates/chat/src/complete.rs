@@ -1,4 +1,4 @@
-//! Helps whoever types: Tab completes commands, a backslash goes on in the next line.
+//! Completion of commands with Tab, and lines that continue after a backslash.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use rustyline::{Context, Helper};
 
 use crate::commands::{COMMANDS, MODES};
 
-/// How much of a command's description is shown.
+/// The most columns of a command's description.
 const ABOUT: usize = 60;
 
 pub(super) struct LineHelper {
-    /// Commands with their slash, and what they do.
+    /// Commands with their slash, and their descriptions.
     commands: Vec<(String, String)>,
     models: Vec<String>,
     pub(super) colours: bool,
@@ -34,7 +34,7 @@ impl LineHelper {
             let names = command.aliases.items().iter().map(|alias| alias.as_str());
             for name in command.name.as_str().into_iter().chain(names) {
                 let name = format!("/{name}");
-                // Ours stand in front of theirs.
+                // Our commands have priority.
                 if line(&name).as_str() == name && !commands.iter().any(|(known, _)| *known == name)
                 {
                     commands.push((name, about.to_owned()));
@@ -48,7 +48,7 @@ impl LineHelper {
         Self { commands, models: models.collect(), colours }
     }
 
-    /// Where the word begins that could be completed, and what it could be.
+    /// The start of the word to complete, and its completions.
     fn candidates(&self, line: &str) -> (usize, Vec<Pair>) {
         let plain = |words: Vec<&str>| -> Vec<Pair> {
             words
@@ -102,7 +102,7 @@ impl Hinter for LineHelper {
     }
 }
 
-/// What a command does, shown behind it. It cannot be completed.
+/// The description of a command, shown after it. It is not a completion.
 #[derive(Debug)]
 pub(super) struct About(String);
 
@@ -132,7 +132,7 @@ impl Highlighter for LineHelper {
 
 impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(if goes_on(context.input()) {
+        Ok(if continues(context.input()) {
             ValidationResult::Incomplete
         } else {
             ValidationResult::Valid(None)
@@ -140,8 +140,8 @@ impl Validator for LineHelper {
     }
 }
 
-/// Whether the text goes on in the next line. Two backslashes are a backslash that is meant.
-fn goes_on(text: &str) -> bool {
+/// Whether the text continues on the next line. Two backslashes are an escaped backslash.
+fn continues(text: &str) -> bool {
     let slashes = text.chars().rev().take_while(|character| *character == '\\').count();
     slashes % 2 == 1
 }
@@ -177,8 +177,8 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_goes_on() {
-        assert!(goes_on("one\\"));
-        assert!(!goes_on("one\\\\") && !goes_on("one") && !goes_on(""));
+    fn a_backslash_continues_the_line() {
+        assert!(continues("one\\"));
+        assert!(!continues("one\\\\") && !continues("one") && !continues(""));
     }
 }

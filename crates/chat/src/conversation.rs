@@ -1,5 +1,4 @@
-//! [`Conversation`]: the conversation in a terminal. The agent, the person and the clock are listened to at
-//! once; nothing here blocks.
+//! [`Conversation`]: the conversation in a terminal. One loop waits for the agent, the user and the clock; nothing in it blocks.
 
 mod display;
 
@@ -35,16 +34,16 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const FRAME: Duration = Duration::from_millis(100);
 
-/// Keys that follow each other this fast belong together: somebody is typing.
+/// Keys that follow each other this fast are typed text.
 const TYPING: Duration = Duration::from_millis(700);
 
-/// How many events are looked at before a menu is opened.
-const MOST_BEFORE: usize = 64;
+/// The most events that are shown before a menu opens.
+const MAX_EVENTS_BEFORE_MENU: usize = 64;
 
-/// How many prompts may be typed ahead.
-const MOST_AHEAD: usize = 32;
+/// The most prompts that can be typed ahead.
+const MAX_AHEAD: usize = 32;
 
-/// What the person is asked for.
+/// What is read from the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Nothing,
@@ -52,14 +51,14 @@ enum Mode {
     Keys,
 }
 
-/// Whether the conversation goes on.
+/// Whether the conversation continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    GoOn,
+    Continue,
     Leave,
 }
 
-/// A dialog that is shown.
+/// An open dialog.
 struct Open {
     id: RequestId,
     dialog: Dialog,
@@ -77,23 +76,23 @@ pub(super) struct Conversation {
     describe_error: fn(&Error) -> String,
     mode: Mode,
     turn: Option<Turn>,
-    /// How the turn ended, while what it said is still being printed.
+    /// The end of the turn, while its text is still being printed.
     ended: Option<Result<TurnOutcome, Error>>,
-    /// What waits to be printed, a little each, and whether it begins a line.
+    /// Pieces to print, each with whether it begins a line.
     outbox: VecDeque<(bool, Shown)>,
-    /// The person has interrupted the turn: what it still says is not printed.
+    /// The turn was interrupted: its further text is not printed.
     is_muted: bool,
-    /// What looks like a command, and is sent to the agent only if the person insists.
-    doubtful: Option<String>,
+    /// An unknown command. It is sent to the agent if the user presses Enter.
+    unknown_command: Option<String>,
     began: Instant,
     dialog: Option<Open>,
     waiting: VecDeque<Request>,
-    /// What was typed during a turn, and what of it was sent off.
+    /// The line that is being typed during a turn, and the lines before it.
     typed: String,
     ahead: VecDeque<String>,
-    /// When the last key was typed ahead.
+    /// The time of the last key that was typed ahead.
     last_typed: Option<Instant>,
-    /// Somebody was typing when the menu came: those keys are no answer to it.
+    /// The user was typing when the menu opened: those keys are not an answer.
     was_typing: bool,
     /// How often Ctrl-C was pressed in this turn, or at the prompt.
     interrupts: u32,
@@ -125,7 +124,7 @@ impl Conversation {
             ended: None,
             outbox: VecDeque::new(),
             is_muted: false,
-            doubtful: None,
+            unknown_command: None,
             began: now,
             dialog: None,
             waiting: VecDeque::new(),
@@ -139,7 +138,7 @@ impl Conversation {
         }
     }
 
-    /// Talks until one of the two has enough.
+    /// Runs the conversation until the user leaves or the agent ends.
     pub(super) async fn run(mut self, first: Option<String>) -> anyhow::Result<()> {
         self.ahead.extend(first);
         let result = self.talk().await;
@@ -148,24 +147,24 @@ impl Conversation {
 
     async fn talk(&mut self) -> anyhow::Result<()> {
         self.proceed().await?;
-        let dismissed = dismissed();
-        tokio::pin!(dismissed);
+        let terminated = terminated();
+        tokio::pin!(terminated);
         let mut clock = tokio::time::interval(FRAME);
         clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
-            // Keys come first, whatever else waits.
+            // Keys have priority.
             if let Ok(input) = self.user.inputs.try_recv() {
                 if self.input(input).await? == Next::Leave {
                     return Ok(());
                 }
                 continue;
             }
-            // A turn that has ended is over when all that it said is printed.
+            // A turn is over when all of its text is printed.
             let is_printed = self.outbox.is_empty();
             if self.ended.is_some() && is_printed {
                 tokio::select! {
                     biased;
-                    () = &mut dismissed => return Ok(()),
+                    () = &mut terminated => return Ok(()),
                     event = self.events.next() => match event? {
                         Some(event) => self.event(&event)?,
                         None => {
@@ -209,18 +208,18 @@ impl Conversation {
                     self.screen.line(&shown!("✗ {}", block(Foreign::of(&error))).red())?;
                 }
                 _ = clock.tick() => self.tick()?,
-                () = &mut dismissed => return Ok(()),
+                () = &mut terminated => return Ok(()),
             }
         }
     }
 
-    /// Does what is to be done next, if nothing else is going on.
+    /// Starts the next thing, if nothing is in progress: an open request, a prompt typed ahead, or the prompt.
     async fn proceed(&mut self) -> anyhow::Result<()> {
         loop {
             if self.dialog.is_some() || self.mode == Mode::Line {
                 return Ok(());
             }
-            // First what the agent said before it asked.
+            // First print the text that came before the request.
             if !self.waiting.is_empty() && !self.outbox.is_empty() {
                 return Ok(());
             }
@@ -257,11 +256,11 @@ impl Conversation {
 
     async fn asked(&mut self, ask: Request) -> anyhow::Result<()> {
         if self.mode == Mode::Line {
-            let note = ours("? The agent requests something: press Enter to see it");
+            let note = ours("? The agent asks something: press Enter to see it");
             self.screen.line(&note.yellow().bold())?;
         }
-        // What it said before may be on its way still.
-        for _ in 0..MOST_BEFORE {
+        // Show the text that came before.
+        for _ in 0..MAX_EVENTS_BEFORE_MENU {
             tokio::select! {
                 biased;
                 event = self.events.next() => match event? {
@@ -275,11 +274,11 @@ impl Conversation {
         self.proceed().await
     }
 
-    /// Shows what is asked, and a menu.
+    /// Opens the menu of a request.
     fn open(&mut self, ask: Request) -> anyhow::Result<()> {
         let Request { id, topic, reply } = ask;
         let topic = match topic {
-            // The plan may stand only in the call that came before.
+            // The plan may be only in the tool call before.
             Topic::Plan(plan) if plan.is_empty() => Topic::Plan(self.renderer.plan.clone()),
             topic => topic,
         };
@@ -313,7 +312,7 @@ impl Conversation {
                 if self.interrupts > 1 {
                     return Ok(Next::Leave);
                 }
-                self.screen.line(&ours("Ctrl-C again leaves, so does Ctrl-D").dimmed())?;
+                self.screen.line(&ours("press Ctrl-C again or Ctrl-D to exit").dimmed())?;
             }
             Input::Line(line) => {
                 self.at_line_end()?;
@@ -323,16 +322,16 @@ impl Conversation {
                         return Ok(Next::Leave);
                     }
                 } else if !line.trim().is_empty() {
-                    // First what the agent requests, then this.
+                    // First the request of the agent, then this line.
                     self.ahead.push_front(line);
                 }
             }
         }
         self.proceed().await?;
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
-    /// The line editor has given the terminal back.
+    /// The line editor has released the terminal.
     fn at_line_end(&mut self) -> anyhow::Result<()> {
         self.mode = Mode::Nothing;
         self.screen.set_bottom(Bottom::Status, Vec::new())?;
@@ -355,7 +354,7 @@ impl Conversation {
                 }
             }
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     async fn in_dialog(&mut self, mut open: Open, key: Key) -> anyhow::Result<()> {
@@ -367,7 +366,7 @@ impl Conversation {
                 for note in left.into_iter().chain(notes) {
                     self.screen.line(&note)?;
                 }
-                // If it was withdrawn meanwhile, nobody hears it.
+                // Fails if the request was withdrawn in the meantime.
                 let _ = open.reply.send(answer);
                 return self.proceed().await;
             }
@@ -391,7 +390,7 @@ impl Conversation {
     fn type_ahead(&mut self, key: &Key) {
         self.last_typed = Some(Instant::now());
         match key {
-            Key::Enter if !self.typed.trim().is_empty() && self.ahead.len() < MOST_AHEAD => {
+            Key::Enter if !self.typed.trim().is_empty() && self.ahead.len() < MAX_AHEAD => {
                 self.ahead.push_back(std::mem::take(&mut self.typed));
             }
             key => edit(&mut self.typed, key),
@@ -403,24 +402,24 @@ impl Conversation {
         if self.interrupts > 1 {
             return Ok(Next::Leave);
         }
-        // What was to come after it was meant for another course of things.
+        // Prompts that were typed ahead are edited again: they were meant to follow this turn.
         if let Some(text) = self.ahead.drain(..).reduce(|all, more| format!("{all}\n{more}")) {
             let rest =
                 if self.typed.is_empty() { String::new() } else { format!("\n{}", self.typed) };
             self.typed = format!("{text}{rest}");
         }
-        // What is printed so far is enough.
+        // Discard the text that is not printed yet.
         self.outbox.clear();
         self.is_muted = true;
         self.screen.end_line()?;
         self.renderer.interjected();
-        self.renderer.doing = ours("interrupting, Ctrl-C again leaves");
+        self.renderer.doing = ours("interrupting; press Ctrl-C again to exit");
         if self.ended.is_some() {
-            return Ok(Next::GoOn);
+            return Ok(Next::Continue);
         }
         let session = Arc::clone(&self.session);
         self.interrupting = Some(tokio::spawn(async move { session.interrupt().await.err() }));
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     async fn over(&mut self) -> anyhow::Result<()> {
@@ -428,7 +427,7 @@ impl Conversation {
         self.turn = None;
         self.is_muted = false;
         match over {
-            // Its end was shown, unless it ended without one.
+            // The end was shown already, unless there was no result.
             Ok(outcome) if outcome.finished().turn.is_none() => {
                 let how = line(outcome.status().as_str());
                 self.screen.line(&shown!("✗ {}", how).yellow())?;
@@ -440,30 +439,30 @@ impl Conversation {
         self.proceed().await
     }
 
-    /// A line that was typed, at the prompt or ahead.
+    /// Handles a line that was typed at the prompt or ahead.
     async fn typed_line(&mut self, typed: &str) -> anyhow::Result<Next> {
-        let doubtful = self.doubtful.take();
+        let doubtful = self.unknown_command.take();
         let control = self.session.control().within(SWITCH_TIMEOUT);
         let lines = match Typed::read(typed) {
             Typed::Nothing => {
                 if let Some(text) = doubtful {
                     self.send(text).await?;
                 }
-                return Ok(Next::GoOn);
+                return Ok(Next::Continue);
             }
             Typed::Exit => return Ok(Next::Leave),
             Typed::Prompt(text) => match commands::unknown(self.handshake.as_ref(), typed) {
                 Some(unknown) => {
-                    self.doubtful = Some(text);
+                    self.unknown_command = Some(text);
                     vec![
                         unknown.yellow(),
-                        ours("Enter sends it to the agent as it is; type something else instead.")
+                        ours("Press Enter to send it to the agent anyway, or type something else.")
                             .dimmed(),
                     ]
                 }
                 None => {
                     self.send(text).await?;
-                    return Ok(Next::GoOn);
+                    return Ok(Next::Continue);
                 }
             },
             Typed::Help => commands::help(self.handshake.as_ref()),
@@ -496,7 +495,7 @@ impl Conversation {
         for line in lines {
             self.screen.line(&line)?;
         }
-        Ok(Next::GoOn)
+        Ok(Next::Continue)
     }
 
     async fn send(&mut self, text: String) -> anyhow::Result<()> {
@@ -515,7 +514,7 @@ impl Conversation {
         shown!("this conversation: {}", summary::dollars(self.renderer.spent)).dimmed()
     }
 
-    /// Takes leave: no process stays.
+    /// Ends the session. No process is left.
     async fn leave(mut self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         if let Some(interrupting) = self.interrupting.take() {
             interrupting.abort();
@@ -526,7 +525,7 @@ impl Conversation {
             other => other,
         };
         let bill = self.bill();
-        // An open menu is answered by nobody.
+        // An open menu stays unanswered.
         self.dialog = None;
         self.screen.set_bottom(Bottom::Status, Vec::new())?;
         let gone = result.is_err();
@@ -537,7 +536,7 @@ impl Conversation {
             if self.mode == Mode::Nothing {
                 self.keys();
             }
-            let wait = ours("leaving, Ctrl-C leaves at once").dimmed();
+            let wait = ours("exiting; press Ctrl-C to exit at once").dimmed();
             self.screen.set_bottom(Bottom::Status, vec![wait])?;
             let busy = self.turn.take().is_some();
             if let Some(session) = Arc::into_inner(self.session) {
@@ -547,7 +546,7 @@ impl Conversation {
                     }
                     let _ = session.close().await;
                 };
-                // Whatever is dropped here is killed.
+                // Dropping the session kills the agent.
                 tokio::select! {
                     () = close => {}
                     () = tokio::time::sleep(EXIT_TIMEOUT) => {}
@@ -556,7 +555,7 @@ impl Conversation {
             }
             self.screen.set_bottom(Bottom::Status, Vec::new())?;
         }
-        self.user.dismiss(self.mode == Mode::Line);
+        self.user.stop(self.mode == Mode::Line);
         if self.renderer.spent > 0.0 {
             self.screen.line(&bill)?;
         }
@@ -581,14 +580,14 @@ struct Left;
 
 impl std::fmt::Display for Left {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the person has left")
+        f.write_str("the user has left")
     }
 }
 
 impl std::error::Error for Left {}
 
-/// Waits until somebody wants this program to end: the system, or a window that is closed.
-async fn dismissed() {
+/// Waits for SIGTERM or SIGHUP.
+async fn terminated() {
     let (Ok(mut end), Ok(mut closed)) =
         (signal(SignalKind::terminate()), signal(SignalKind::hangup()))
     else {

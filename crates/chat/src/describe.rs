@@ -1,4 +1,4 @@
-//! What is asked and suggested, in words that a person can decide by.
+//! Describes permission requests and suggested rules.
 
 use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::{PermissionDestination, PermissionRule, PermissionUpdate};
@@ -8,7 +8,7 @@ use duologue_terminal::{Shown, line, ours, shown, summary};
 
 use crate::subject::{Kind, Subject};
 
-/// A tool's name as people say it: `mcp__server__tool` becomes `server: tool`.
+/// The name of a tool: `mcp__server__tool` becomes `server: tool`.
 pub(super) fn tool_name(name: &str) -> Shown {
     let mcp = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     match mcp {
@@ -17,7 +17,7 @@ pub(super) fn tool_name(name: &str) -> Shown {
     }
 }
 
-/// What may be allowed for good, in words; `None` if nothing may.
+/// The suggested permission updates; `None` if there are none.
 pub(super) fn always(ask: &CanUseTool) -> Option<Vec<Shown>> {
     let suggestions = ask.permission_suggestions.items();
     if suggestions.is_empty() || ask.suppress_always_allow_rule.is_true() {
@@ -26,7 +26,7 @@ pub(super) fn always(ask: &CanUseTool) -> Option<Vec<Shown>> {
     Some(suggestions.iter().map(update).collect())
 }
 
-/// A change of the permissions, in words.
+/// A permission update.
 fn update(update: &PermissionUpdate) -> Shown {
     let rules =
         |rules: &[PermissionRule]| Shown::join(rules.iter().map(|rule| line(rule.spelled())), ", ");
@@ -52,7 +52,7 @@ fn update(update: &PermissionUpdate) -> Shown {
         PermissionUpdate::RemoveDirectories(old) => {
             (shown!("no longer work in {}", texts(&old.directories)), &old.destination)
         }
-        _ => return ours("something new to this version"),
+        _ => return ours("an unknown change"),
     };
     shown!("{} ({})", what, destination(place))
 }
@@ -70,8 +70,8 @@ fn destination(place: &Field<PermissionDestination>) -> &'static str {
     }
 }
 
-/// What a request for permission is about.
-pub(super) fn asked(ask: &CanUseTool) -> Subject {
+/// The subject of a permission request.
+pub(super) fn permission(ask: &CanUseTool) -> Subject {
     let name = ask.tool_name.as_str().unwrap_or("a tool");
     let title = match ask.title.as_str() {
         Some(title) => line(title),
@@ -80,34 +80,34 @@ pub(super) fn asked(ask: &CanUseTool) -> Subject {
             shown!("May the agent use {}?", name)
         }
     };
-    let mut head = input(Subject::new(title), ask, name);
+    let mut subject = input(Subject::new(title), ask, name);
     let input = summary::tool_input(name, ask.input.value());
     let is_new = |about: &&str| !about.is_empty() && !input.raw().ends_with(*about);
     if let Some(about) = ask.description.as_str().filter(is_new) {
-        head = head.note(shown!("  purpose: {}", line(about)).dimmed());
+        subject = subject.note(shown!("  purpose: {}", line(about)).dimmed());
     }
     if let Some(reason) = ask.decision_reason.as_str() {
-        head = head.note(shown!("  reason: {}", line(reason)).dimmed());
+        subject = subject.note(shown!("  reason: {}", line(reason)).dimmed());
     }
     if let Some(path) = ask.blocked_path.as_str() {
-        head = head.note(shown!("  because of {}", line(path)).dimmed());
+        subject = subject.note(shown!("  because of {}", line(path)).dimmed());
     }
-    head
+    subject
 }
 
-/// What exactly would be done.
-fn input(head: Subject, ask: &CanUseTool, name: &str) -> Subject {
-    let Some(input) = ask.input.value() else { return head };
+/// Adds the input of the tool.
+fn input(subject: Subject, ask: &CanUseTool, name: &str) -> Subject {
+    let Some(input) = ask.input.value() else { return subject };
     let text = |field: &Field<Text>| field.as_str().unwrap_or_default().to_owned();
     match ToolInput::read(name, input) {
-        Ok(ToolInput::Edit(edit)) => head
+        Ok(ToolInput::Edit(edit)) => subject
             .text(Kind::Plain, &text(&edit.file_path))
             .text(Kind::Removed, &text(&edit.old_string))
             .text(Kind::Added, &text(&edit.new_string)),
-        Ok(ToolInput::Write(write)) => {
-            head.text(Kind::Plain, &text(&write.file_path)).text(Kind::Added, &text(&write.content))
-        }
-        _ => head.text(Kind::Plain, summary::tool_input(name, Some(input)).raw()),
+        Ok(ToolInput::Write(write)) => subject
+            .text(Kind::Plain, &text(&write.file_path))
+            .text(Kind::Added, &text(&write.content)),
+        _ => subject.text(Kind::Plain, summary::tool_input(name, Some(input)).raw()),
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn plain(ask: &CanUseTool) -> Vec<String> {
-        let lines = asked(ask).lines(&Menu::new(Vec::new()), 24, 80);
+        let lines = permission(ask).lines(&Menu::new(Vec::new()), 24, 80);
         let mut lines: Vec<_> = lines.iter().map(|line| line.plain().to_string()).collect();
         lines.pop(); // which keys do what
         lines
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn suggestions_are_told_in_words() {
+    fn suggestions_are_described() {
         let ask = ask(
             r#"{"subtype":"can_use_tool","tool_name":"mcp__db__query","permission_suggestions":[
                 {"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"git *"}],

@@ -1,4 +1,4 @@
-//! [`Dialog`]: what the agent requests the person, as menus one after another, and what was answered.
+//! [`Dialog`]: a request of the agent as a series of menus, and the answer.
 
 use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::PermissionMode;
@@ -9,10 +9,10 @@ use crate::describe;
 use crate::menu::{Choice, Key, Menu, Step};
 use crate::subject::{Kind, Subject};
 
-/// A rule that is longer stands above the choices, which are cut at the width of the terminal.
+/// A longer rule is shown above the choices, which are cut at the width of the terminal.
 const LONG: usize = 48;
 
-/// What the agent requests.
+/// The kind of a request.
 #[derive(Debug)]
 pub(super) enum Topic {
     Permission(Box<CanUseTool>),
@@ -20,12 +20,12 @@ pub(super) enum Topic {
     Plan(Foreign<'static>),
 }
 
-/// What the person answers.
+/// The answer of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Reply {
     AllowOnce,
     AllowAlways,
-    /// With a reason, perhaps an empty one.
+    /// With a reason, which may be empty.
     Deny(String),
     Answers(Answers),
     Skip,
@@ -34,13 +34,13 @@ pub(super) enum Reply {
     Reject,
 }
 
-/// What a key came to.
+/// The effect of a key.
 #[derive(Debug, PartialEq)]
 pub(super) enum Progress {
     Stay,
-    /// The next question is there, and this is left of the last one on the screen.
+    /// The next question. These lines of the last one stay on the screen.
     Next(Vec<Shown>),
-    /// It is answered, and this is left of it on the screen.
+    /// The answer. These lines stay on the screen.
     Done(Reply, Vec<Shown>),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Dialog {
     topic: Topic,
     head: Subject,
     menu: Menu,
-    /// Which question it is.
+    /// The index of the question.
     at: usize,
     answers: Answers,
 }
@@ -64,12 +64,12 @@ impl Dialog {
         Self { topic, head, menu, at: 0, answers: Answers::new() }
     }
 
-    /// What is asked and what can be chosen, in no more lines than the terminal has.
+    /// The question and the choices, in at most as many lines as the terminal has.
     pub(super) fn lines(&mut self, rows: usize, columns: usize) -> Vec<Shown> {
         self.head.lines(&self.menu, rows, columns)
     }
 
-    /// What is left on the screen if it is no longer asked, too.
+    /// The lines that stay on the screen after the answer.
     pub(super) fn left(&self, columns: usize) -> Vec<Shown> {
         self.head.left(columns)
     }
@@ -93,7 +93,7 @@ impl Dialog {
                     Some((_, text)) => Reply::Deny(text),
                     None => Reply::Deny(String::new()),
                 };
-                // What stands above the menu is not told again.
+                // Do not repeat what is above the menu.
                 let always = Shown::join(always.unwrap_or_default(), "; ");
                 done(reply, if always.width() > LONG { Shown::default() } else { always })
             }
@@ -125,7 +125,7 @@ impl Dialog {
             .iter()
             .filter_map(|at| options.get(*at).and_then(|option| option.label.as_str()))
             .collect();
-        // Behind the options stand "other" and "skip".
+        // "Other" and "skip" follow the options.
         if chosen.contains(&(options.len() + 1)) || (labels.is_empty() && written.is_empty()) {
             return done(Reply::Skip, Shown::default());
         }
@@ -146,7 +146,7 @@ impl Dialog {
     }
 }
 
-/// The end of a dialog, and the line that is left of it.
+/// The end of a dialog, and the line that stays on the screen.
 fn done(reply: Reply, always: Shown) -> Progress {
     let because =
         |text: Shown| if text.is_empty() { Shown::default() } else { shown!(": {}", text) };
@@ -169,10 +169,10 @@ fn done(reply: Reply, always: Shown) -> Progress {
 
 fn permission(ask: &CanUseTool) -> (Menu, Subject) {
     let mut choices = vec![Choice::new(ours("Yes, this once"))];
-    let mut head = describe::asked(ask);
+    let mut head = describe::permission(ask);
     if let Some(always) = describe::always(ask) {
         let mut choice = Choice::new(ours("Yes, and from now on"));
-        // Nobody can agree to what is cut off.
+        // A rule must be shown in full before the user can agree to it.
         let short = Shown::join(always.iter().cloned(), "; ");
         if short.width() > LONG {
             head = head.note(ours("  from now on would be:").dimmed());
@@ -184,7 +184,7 @@ fn permission(ask: &CanUseTool) -> (Menu, Subject) {
         choices.push(choice);
     }
     choices.push(Choice::new(ours("No, because")).writes());
-    // Enter alone must not allow what the agent itself would rather not be allowed.
+    // The agent can ask for "no" as the default.
     let at = if ask.default_to_no.is_true() { choices.len() - 1 } else { 0 };
     (Menu::new(choices).begin_at(at), head)
 }
@@ -199,16 +199,16 @@ fn question(questions: &[Question], at: usize) -> (Menu, Subject) {
     };
     let mut choices: Vec<Choice> = question.options.items().iter().map(option).collect();
     choices.push(other());
-    let skip = ours("the agent goes on without an answer");
+    let skip = ours("the agent continues without an answer");
     choices.push(Choice::new(ours("Skip")).detail(skip).alone());
     let count = match questions.len() {
         1 => Shown::default(),
         many => shown!(" ({} of {})", at + 1, many),
     };
     let asked = question.question.as_str().unwrap_or_default();
-    // A long question is a text of its own.
+    // Show a long question as a text.
     let mut head = if asked.trim().contains('\n') || line(asked).width() > LONG {
-        Subject::new(shown!("The agent requests{}", count)).text(Kind::Plain, asked)
+        Subject::new(shown!("The agent asks{}", count)).text(Kind::Plain, asked)
     } else {
         Subject::new(shown!("{}{}", line(asked.trim()), count))
     };
@@ -223,7 +223,7 @@ fn question(questions: &[Question], at: usize) -> (Menu, Subject) {
 fn propose(plan: &Foreign<'_>) -> (Menu, Subject) {
     let mut head = Subject::new(ours("The agent proposes a plan"));
     if plan.raw().trim().is_empty() {
-        head = head.note(ours("  (it does not say which)").dimmed());
+        head = head.note(ours("  (the plan is empty)").dimmed());
     }
     let menu = Menu::new(vec![
         Choice::new(ours("Yes")).detail(ours("and edits need no permission (acceptEdits)")),
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(reply(ask(RULE), "2"), Reply::AllowAlways);
         assert_eq!(reply(ask(RULE), "3use find⏎"), Reply::Deny("use find".into()));
         assert_eq!(reply(ask(RULE), "⎋"), Reply::Deny(String::new()));
-        // Without suggestions nothing can be allowed for good.
+        // Without suggestions, there is no "from now on".
         assert_eq!(reply(ask(""), "2⏎"), Reply::Deny(String::new()));
         let careful = format!("{RULE},\"default_to_no\":true");
         assert_eq!(reply(ask(&careful), "⏎⏎"), Reply::Deny(String::new()));

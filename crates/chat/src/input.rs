@@ -1,5 +1,4 @@
-//! The person's end: a thread that edits lines or reads keys, as it is told. Both block, so nobody else
-//! may wait for them.
+//! Input of the user: a thread that edits lines or reads keys, on demand. Both block.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,31 +19,31 @@ use crate::menu::{Key, edit};
 
 const PROMPT: &str = "› ";
 
-/// How long keys are waited for before anything else is looked at.
-const GLANCE: Duration = Duration::from_millis(30);
+/// How long to wait for a key before checking for a new demand.
+const KEY_TIMEOUT: Duration = Duration::from_millis(30);
 
-/// How many keys, and how many texts above the prompt, may wait.
-const MOST_WAITING: usize = 256;
+/// The most queued keys, and the most queued texts above the prompt.
+const MAX_QUEUED: usize = 256;
 
-/// How many lines are remembered.
+/// The most lines of the history.
 const HISTORY: usize = 2000;
 
-/// What is wanted of the person.
+/// What to read.
 #[derive(Debug)]
 pub(super) enum Want {
-    /// A line that begins so.
+    /// A line with this initial text.
     Line(String),
-    /// Keys, until something else is wanted.
+    /// Keys, until the next demand.
     Keys,
 }
 
-/// What came of it.
+/// What was read.
 #[derive(Debug)]
 pub(super) enum Input {
     Line(String),
     /// Ctrl-C at the prompt.
     Interrupted,
-    /// Ctrl-D at the prompt, or the terminal is gone.
+    /// Ctrl-D at the prompt, or the terminal was closed.
     End,
     Key(Key),
 }
@@ -56,18 +55,16 @@ pub(super) struct UserInput {
     settings: Settings,
 }
 
-/// How the terminal was set before. Until this is dropped, keys are neither echoed nor turned into lines
-/// or signals, also between two lines and two menus: what is typed then is not lost.
-struct Settings(#[cfg(unix)] Option<rustix::termios::Termios>);
+/// The original settings of the terminal, restored on drop. Until then, keys are neither echoed nor turned into lines or
+/// signals, also between two lines or menus, so that no key is lost.
+struct Settings(Option<rustix::termios::Termios>);
 
 impl Settings {
-    #[cfg(unix)]
     fn read() -> Self {
         Self(rustix::termios::tcgetattr(rustix::stdio::stdin()).ok())
     }
 
-    #[cfg(unix)]
-    fn set_aside(&self) {
+    fn set_raw(&self) {
         use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex};
         if let Some(mut settings) = self.0.clone() {
             settings.local_modes -=
@@ -79,33 +76,16 @@ impl Settings {
         }
     }
 
-    #[cfg(unix)]
     fn restore(&self) {
         if let Some(settings) = &self.0 {
             Self::set(settings);
         }
     }
 
-    #[cfg(unix)]
     fn set(settings: &rustix::termios::Termios) {
         use rustix::termios::{OptionalActions, tcsetattr};
-        // If the terminal is gone, reading from it will tell.
+        // If the terminal was closed, reading from it fails too.
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, settings);
-    }
-
-    #[cfg(not(unix))]
-    fn read() -> Self {
-        Self()
-    }
-
-    #[cfg(not(unix))]
-    fn set_aside(&self) {
-        let _ = crossterm::terminal::enable_raw_mode();
-    }
-
-    #[cfg(not(unix))]
-    fn restore(&self) {
-        let _ = crossterm::terminal::disable_raw_mode();
     }
 }
 
@@ -116,10 +96,10 @@ impl Drop for Settings {
 }
 
 impl UserInput {
-    /// Begins to listen. What is sent to the other end is printed above the prompt.
+    /// Starts the thread. Texts sent to the returned sender are printed above the prompt.
     pub(super) fn start(typing: LineHelper) -> anyhow::Result<(Self, SyncSender<String>)> {
         let settings = Settings::read();
-        settings.set_aside();
+        settings.set_raw();
         let config = Config::builder()
             .completion_type(CompletionType::List)
             .auto_add_history(false)
@@ -130,12 +110,12 @@ impl UserInput {
         editor.set_helper(Some(typing));
         let history = history_file();
         if let Some(path) = &history {
-            // None yet: then there is nothing to go back to.
+            // There may be no history yet.
             let _ = editor.load_history(path);
         }
-        let (above, texts) = sync_channel::<String>(MOST_WAITING);
+        let (above, texts) = sync_channel::<String>(MAX_QUEUED);
         let mut printer = editor.create_external_printer()?;
-        // The editor takes one text at a time, and none between two lines.
+        // Printing blocks between two lines.
         thread::spawn(move || {
             while let Ok(text) = texts.recv() {
                 if printer.print(text).is_err() {
@@ -144,26 +124,26 @@ impl UserInput {
             }
         });
         let (wants, wanted) = sync_channel(4);
-        let (inputs, received) = mpsc::channel(MOST_WAITING);
+        let (inputs, received) = mpsc::channel(MAX_QUEUED);
         let thread = thread::spawn(move || serve(editor, history, &wanted, &inputs));
         let person = Self { inputs: received, wants: Some(wants), thread: Some(thread), settings };
         Ok((person, above))
     }
 
     pub(super) fn want(&self, want: Want) {
-        // A shell that had it meanwhile may have set it otherwise.
-        self.settings.set_aside();
+        // A shell may have changed the settings while we were stopped.
+        self.settings.set_raw();
         if let Some(wants) = &self.wants {
-            // If the thread is gone, its end of the inputs tells.
+            // If the thread has ended, so have the inputs.
             let _ = wants.send(want);
         }
     }
 
-    /// Gives the terminal back as it was.
-    pub(super) fn dismiss(&mut self, editing: bool) {
+    /// Stops reading and restores the terminal.
+    pub(super) fn stop(&mut self, editing: bool) {
         self.wants = None;
         match self.thread.take() {
-            // A line that is being edited cannot be stopped: what the editor would do is done here.
+            // The line editor cannot be stopped: restore what it would restore.
             Some(_) if editing => {
                 let _ = print::bracketed_paste(false);
             }
@@ -207,8 +187,7 @@ fn serve(
     }
 }
 
-/// Keys that were read while keys were wanted, and that nobody has taken: they belong to the line. What
-/// came of it if they end it, or how it begins.
+/// Keys that were read but not used belong to the line. Returns the input if they end it, or else its initial text.
 fn typed_before(mut line: String) -> Result<Input, String> {
     while let Ok(true) = event::poll(Duration::ZERO) {
         match event::read().map(key) {
@@ -228,22 +207,21 @@ fn remember(editor: &mut Editor<LineHelper, FileHistory>, history: Option<&PathB
         && editor.add_history_entry(line).unwrap_or(false)
         && let Some(path) = history
     {
-        // A chat without a memory is still a chat.
+        // A chat works without a history too.
         let _ = editor.append_history(path);
     }
 }
 
-/// The history, in a folder that only its owner may look into.
+/// The history file, in a folder that only its owner can read.
 fn history_file() -> Option<PathBuf> {
     let folder =
         etcetera::base_strategy::choose_native_strategy().ok()?.data_dir().join("duologue");
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(&folder).ok()?;
     let path = folder.join("chat-history");
-    // The history is written anew now and then: a file that is not one must stay as it is.
+    // The file is rewritten now and then: never replace one that is not a history.
     let is_free = match std::fs::read(&path) {
         Ok(text) => text.is_empty() || text.starts_with(b"#V2"),
         Err(error) => error.kind() == io::ErrorKind::NotFound && !path.is_symlink(),
@@ -251,7 +229,7 @@ fn history_file() -> Option<PathBuf> {
     is_free.then_some(path)
 }
 
-/// A text that is pasted comes as one, until this is dropped.
+/// Bracketed paste, until this is dropped.
 struct Pasting;
 
 impl Pasting {
@@ -278,15 +256,15 @@ fn read_keys(wanted: &Receiver<Want>, inputs: &mpsc::Sender<Input>) -> Result<Wa
             Err(TryRecvError::Disconnected) => return Err(RecvError),
             Err(TryRecvError::Empty) => {}
         }
-        let input = match event::poll(GLANCE).and_then(|ready| ready.then(event::read).transpose())
-        {
-            Ok(None) => continue,
-            Ok(Some(event)) => match key(event) {
-                Some(key) => Input::Key(key),
-                None => continue,
-            },
-            Err(_) => Input::End,
-        };
+        let input =
+            match event::poll(KEY_TIMEOUT).and_then(|ready| ready.then(event::read).transpose()) {
+                Ok(None) => continue,
+                Ok(Some(event)) => match key(event) {
+                    Some(key) => Input::Key(key),
+                    None => continue,
+                },
+                Err(_) => Input::End,
+            };
         let over = matches!(input, Input::End);
         if inputs.blocking_send(input).is_err() {
             return Err(RecvError);

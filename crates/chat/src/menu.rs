@@ -1,9 +1,8 @@
-//! [`Menu`]: one choice of a few, or several; some let the person write. Without a terminal: keys in,
-//! lines out.
+//! [`Menu`]: choose one or several of a few choices; some take a text. Pure: keys in, lines out.
 
 use duologue_terminal::{Shown, line, ours, shown};
 
-/// A key, as far as the chat cares.
+/// A key that the chat uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Up,
@@ -11,29 +10,29 @@ pub(super) enum Key {
     Enter,
     Escape,
     Backspace,
-    /// Throw the line away.
+    /// Delete the line.
     Clear,
-    /// Throw the last word away.
+    /// Delete the last word.
     ClearWord,
     Interrupt,
     /// Ctrl-D.
     End,
     Char(char),
     Paste(String),
-    /// Show what is folded.
+    /// Show the hidden lines.
     More,
-    /// The terminal has another size.
+    /// The size of the terminal has changed.
     Resize,
 }
 
-/// Something that can be chosen.
+/// A choice.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     label: Shown,
     detail: Shown,
-    /// Whoever chooses it writes something.
+    /// It takes a text.
     writes: bool,
-    /// It cannot be chosen beside others.
+    /// It cannot be combined with others.
     alone: bool,
 }
 
@@ -58,13 +57,13 @@ impl Choice {
     }
 }
 
-/// What a key came to.
+/// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Stay,
-    /// These were chosen, and this was written.
+    /// The chosen ones, and the text.
     Picked(Vec<usize>, String),
-    /// Nothing was.
+    /// Escape.
     Cancelled,
 }
 
@@ -93,19 +92,19 @@ impl Menu {
         }
     }
 
-    /// What Escape does, in words.
+    /// What Escape does.
     pub(super) fn escape(mut self, escape: &'static str) -> Self {
         self.escape = escape;
         self
     }
 
-    /// Several may be chosen.
+    /// Allows several choices.
     pub(super) fn several(mut self, several: bool) -> Self {
         self.several = several;
         self
     }
 
-    /// This one is offered first.
+    /// Sets the initial choice.
     pub(super) fn begin_at(mut self, at: usize) -> Self {
         self.at = at.min(self.choices.len().saturating_sub(1));
         self
@@ -186,12 +185,12 @@ impl Menu {
         Step::Stay
     }
 
-    /// Which choice the person is at.
+    /// The current choice.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
 
-    /// The choices, a line each, in a terminal of this width. They may be wider.
+    /// The choices, one per line, for a terminal of this width. They may be wider.
     pub(super) fn choices(&self, columns: usize) -> Vec<Shown> {
         let choices = self.choices.iter().enumerate();
         choices.map(|(at, choice)| self.choice(at, choice, columns)).collect()
@@ -219,7 +218,7 @@ impl Menu {
         shown!("{} {}", if here { ours("❯").cyan() } else { ours(" ") }, text)
     }
 
-    /// Which keys do what.
+    /// The help line.
     pub(super) fn help(&self) -> Shown {
         let help = match (self.writing, self.several) {
             (true, _) => ours("Enter sends · Esc goes back"),
@@ -232,7 +231,7 @@ impl Menu {
     }
 }
 
-/// What keys do to a text that is written at its end.
+/// Applies a key to a text that is edited at its end.
 pub(super) fn edit(text: &mut String, key: &Key) {
     match key {
         Key::Char(character) => text.push(*character),
@@ -297,7 +296,7 @@ mod tests {
     #[test]
     fn some_choices_are_written() {
         assert_eq!(typed(&mut menu(), "3no⌫ot ü⏎"), Step::Picked(vec![2], "not ü".into()));
-        // Whoever stands there may write at once.
+        // A choice that takes a text can be typed at once.
         assert_eq!(typed(&mut menu(), "↑use cp⏎"), Step::Picked(vec![2], "use cp".into()));
         assert_eq!(typed(&mut menu(), "3why⎋1"), Step::Picked(vec![0], String::new()));
     }

@@ -1,5 +1,5 @@
-//! The conversation without a terminal: a prompt for each line of stdin. What the agent says goes to
-//! stdout, everything else to stderr. Nobody can be asked, so the answer is no.
+//! The conversation without a terminal: each line of stdin is a prompt. Answers go to stdout, everything else to stderr.
+//! Requests of the agent are denied.
 
 use std::io::BufRead as _;
 
@@ -14,7 +14,7 @@ use crate::dialog::{Reply, Topic};
 use crate::render::{Piece, Renderer};
 use crate::requests::Request;
 
-const NOBODY: &str = "Nobody can be asked for permission here.";
+const NO_TERMINAL: &str = "Nobody can be asked for permission here.";
 
 pub(super) async fn run(
     session: Session,
@@ -29,7 +29,7 @@ pub(super) async fn run(
     loop {
         let text = match line.take() {
             Some(line) => line,
-            // Work in the background may end meanwhile, and have something to say or ask.
+            // Background work may end in the meantime, with output or requests.
             None => tokio::select! {
                 line = lines.recv() => match line {
                     Some(line) => line?,
@@ -45,12 +45,15 @@ pub(super) async fn run(
         match Typed::read(&text) {
             Typed::Nothing => {}
             Typed::Exit => break,
-            Typed::Help => tell(commands::help(session.handshake().as_ref())),
-            Typed::Cost => tell(vec![summary::dollars(renderer.spent)]),
+            Typed::Help => print_all(commands::help(session.handshake().as_ref())),
+            Typed::Cost => print_all(vec![summary::dollars(renderer.spent)]),
             Typed::Model(None) => {
-                tell(commands::models(session.handshake().as_ref(), renderer.model.as_deref()));
+                print_all(commands::models(
+                    session.handshake().as_ref(),
+                    renderer.model.as_deref(),
+                ));
             }
-            Typed::Mode(None) => tell(commands::modes(renderer.mode.as_ref())),
+            Typed::Mode(None) => print_all(commands::modes(renderer.mode.as_ref())),
             Typed::Model(Some(name)) => {
                 let model = commands::model(session.handshake().as_ref(), &name);
                 session.control().set_model(model).await?;
@@ -60,7 +63,7 @@ pub(super) async fn run(
             }
             Typed::Prompt(prompt) => {
                 if let Some(unknown) = commands::unknown(session.handshake().as_ref(), &text) {
-                    let how = "It was not sent: put a space before it to send it as it is.";
+                    let how = "It was not sent. Put a space before it to send it anyway.";
                     print::err(&shown!("✗ {} {}", unknown, how).yellow());
                     end = End::Failed;
                     continue;
@@ -86,7 +89,7 @@ pub(super) async fn run(
     Ok(end)
 }
 
-/// One turn. False if it failed.
+/// Runs a turn. Returns whether it succeeded.
 async fn turn(
     session: &Session,
     events: &mut Events,
@@ -104,7 +107,7 @@ async fn turn(
             outcome = turn.outcome() => break outcome?,
         }
     };
-    // What it said may still wait to be shown.
+    // Show what is left of it.
     loop {
         tokio::select! {
             biased;
@@ -131,30 +134,31 @@ fn show(renderer: &mut Renderer, event: &Event) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(lines: Vec<Shown>) {
+fn print_all(lines: Vec<Shown>) {
     for line in lines {
         print::err(&line);
     }
 }
 
-/// Nobody can be asked: says no, and says so.
+/// Denies a request, and prints that.
 fn refuse(ask: Request) {
     let (what, hint, reply) = match &ask.topic {
         Topic::Permission(request) => {
             let name = describe::tool_name(request.tool_name.as_str().unwrap_or("a tool"));
             let hint = "allow it with --allowed-tools or --permission-mode";
-            (name, hint, Reply::Deny(NOBODY.to_owned()))
+            (name, hint, Reply::Deny(NO_TERMINAL.to_owned()))
         }
-        Topic::Questions(_) => (ours("a question"), "the agent goes on without", Reply::Skip),
+        Topic::Questions(_) => {
+            (ours("a question"), "the agent continues without an answer", Reply::Skip)
+        }
         Topic::Plan(_) => (ours("a plan"), "use a terminal to decide", Reply::Reject),
     };
-    let line =
-        shown!("✗ {} is refused: stdin is not a terminal, so nobody can be asked; {}", what, hint);
+    let line = shown!("✗ {} is refused: stdin is not a terminal; {}", what, hint);
     print::err(&line.yellow());
     ask.answer(reply);
 }
 
-/// The lines of stdin, as they come. Reading blocks, so a thread does it.
+/// The lines of stdin. Reading blocks, so a thread does it.
 fn read_lines() -> mpsc::Receiver<std::io::Result<String>> {
     let (lines, received) = mpsc::channel(1);
     std::thread::spawn(move || {

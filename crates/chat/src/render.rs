@@ -1,4 +1,4 @@
-//! [`Renderer`]: what happens, as pieces of text. Pure: events in, pieces out.
+//! [`Renderer`]: turns events into text. Pure: events in, pieces out.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::describe::tool_name;
 /// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// More of what the agent says: lines may be open.
+    /// A part of an answer. It may end inside a line.
     Text(Shown),
-    /// A line about it.
+    /// A separate line.
     Line(Shown),
 }
 
-/// What was shown last, for the blank lines between.
+/// The kind of the last output, for the blank lines between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -33,36 +33,36 @@ enum Last {
 struct Call {
     name: Shown,
     what: Shown,
-    /// It is shown as what it is: a menu.
+    /// It is shown as a menu.
     hidden: bool,
 }
 
 pub(super) struct Renderer {
-    /// Whether thinking is shown.
+    /// Whether to show reasoning.
     pub(super) thinking: bool,
-    /// Whether pieces of a text are shown as they come; else only whole ones.
+    /// Whether to show texts while they are written, or only when they are complete.
     pub(super) streaming: bool,
     pub(super) columns: usize,
-    /// What all turns cost.
+    /// The cost of all turns.
     pub(super) spent: f64,
     pub(super) model: Option<String>,
     pub(super) mode: Option<PermissionMode>,
-    /// What the agent is busy with, in a word or two.
+    /// What the agent is doing, in a word or two.
     pub(super) doing: Shown,
-    /// A plan that stood in a tool call.
+    /// The plan of the last tool call with one.
     pub(super) plan: Foreign<'static>,
     /// How many characters were streamed in this turn.
     streamed: usize,
     cwd: String,
     last: Last,
-    /// The block that is being streamed was shown so far.
+    /// The part of the streamed block that was shown.
     in_block: bool,
     last_text: String,
     calls: HashMap<String, Call>,
     last_call: Option<String>,
     /// How deep the sub-agents are, by the call that started them.
     agents: HashMap<String, usize>,
-    /// Calls that take long and are waited for, by their task.
+    /// Long-running calls that the agent waits for, by task.
     waited_for: HashMap<String, String>,
     checklist: Checklist,
 }
@@ -91,18 +91,18 @@ impl Renderer {
         }
     }
 
-    /// The person has said something.
+    /// A prompt was sent.
     pub(super) fn prompted(&mut self) {
         (self.last, self.in_block, self.streamed) = (Last::Nothing, false, 0);
         self.doing = Shown::default();
     }
 
-    /// About how many tokens were written in this turn. The exact number comes with its end.
+    /// An estimate of the tokens that were written in this turn.
     pub(super) fn tokens(&self) -> u64 {
         (self.streamed / 4) as u64
     }
 
-    /// What an event looks like.
+    /// Renders an event.
     pub(super) fn event(&mut self, event: &Event) -> Vec<Piece> {
         let mut out = Vec::new();
         let depth =
@@ -183,7 +183,7 @@ impl Renderer {
         }
     }
 
-    /// A blank line where another kind of thing begins.
+    /// Adds a blank line before another kind of output.
     fn begin(&mut self, kind: Last, out: &mut Vec<Piece>) {
         self.end_block(out);
         if self.last != Last::Nothing && (self.last != kind || kind == Last::Text) {
@@ -199,7 +199,7 @@ impl Renderer {
         }
     }
 
-    /// A line about the agent's work, cut to the width of the terminal.
+    /// Adds a line about the agent's work, cut to the width of the terminal.
     fn work(&mut self, depth: usize, line: &Shown, out: &mut Vec<Piece>) {
         if self.last != Last::Work {
             self.begin(Last::Work, out);
@@ -209,7 +209,7 @@ impl Renderer {
         out.push(Piece::Line(shown!("{}{}", bars.dimmed(), line.cut(room))));
     }
 
-    /// A remark: dim, at the side.
+    /// Adds a dimmed remark.
     fn remark<'t>(&mut self, depth: usize, text: impl Into<Foreign<'t>>, out: &mut Vec<Piece>) {
         self.work(depth, &shown!("· {}", line(text)).dimmed(), out);
     }
@@ -294,7 +294,7 @@ impl Renderer {
         let used = |usage: &Usage| {
             summary::input_tokens(usage) + usage.output_tokens.as_u64().unwrap_or(0)
         };
-        // An interrupted turn is told to have cost nothing.
+        // The cost of an interrupted turn is reported as zero.
         if cost > 0.0 || turn.usage.as_ref().is_some_and(|usage| used(usage) > 0) {
             bill.push(summary::cost(turn));
         }
@@ -308,14 +308,14 @@ impl Renderer {
         self.last_text.clear();
     }
 
-    /// Something else was shown: a menu.
+    /// A menu was shown.
     pub(super) fn interjected(&mut self) {
         (self.last, self.in_block) = (Last::Work, false);
     }
 
     fn rest(&mut self, event: &Event, depth: usize, out: &mut Vec<Piece>) {
         match event {
-            // What becomes of those was seen when they were answered.
+            // The answer was shown when it was given.
             Event::QuestionAsked(ask) => {
                 self.calls.remove(ask.tool_use_id.as_ref().map_or("", |id| id.as_str()));
             }
@@ -337,7 +337,7 @@ impl Renderer {
             }
             Event::TaskStarted(task) => {
                 let id = task.task_id.as_str();
-                // A call that is waited for is on the screen already.
+                // The call is on the screen already.
                 if task.background == Some(false) {
                     self.waited_for
                         .insert(id.to_owned(), text(task.description.as_ref()).to_owned());
@@ -386,7 +386,7 @@ impl Renderer {
             }
             Event::ApiRetry(retry) => {
                 let what = format!(
-                    "the API fails ({}): try {} of {} in {}",
+                    "API error ({}): attempt {} of {} in {}",
                     retry.error.as_ref().map(ApiErrorKind::as_str).unwrap_or("no reason given"),
                     retry.attempt.unwrap_or_default(),
                     retry.max_retries.unwrap_or_default(),
@@ -416,7 +416,7 @@ impl Renderer {
             Event::AuthStatus(auth) if auth.error.is_some() => {
                 self.remark(depth, text(auth.error.as_ref()), out);
             }
-            Event::ConversationReset(_) => self.remark(depth, "the conversation starts anew", out),
+            Event::ConversationReset(_) => self.remark(depth, "the conversation starts over", out),
             Event::MalformedLine(malformed) => {
                 self.remark(
                     depth,
@@ -424,13 +424,13 @@ impl Renderer {
                     out,
                 );
             }
-            // Seen elsewhere: in a menu, in the spinner, or of no use to a person.
+            // Shown elsewhere, or not useful here.
             _ => {}
         }
     }
 }
 
-/// What a command of the agent printed, without the tag around it, which is for the model.
+/// The output of a command of the agent, without its tag.
 fn untagged(text: &str) -> &str {
     ["local-command-stdout", "local-command-stderr"]
         .into_iter()

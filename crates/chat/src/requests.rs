@@ -1,4 +1,4 @@
-//! What the agent requests, on its way to the person and back.
+//! Passes requests of the agent to the conversation.
 
 use duologue::SessionBuilder;
 use duologue::handlers::{
@@ -10,13 +10,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::dialog::{Reply, Topic};
 
-/// How many requests may wait. The agent seldom requests two things at once.
-const MOST_WAITING: usize = 64;
+/// The most queued requests. The agent rarely makes two at once.
+const MAX_QUEUED: usize = 64;
 
-/// What the model reads if the person gives no reason.
+/// The reason of a denial if the user gives none. The model reads it.
 const NO_REASON: &str = "The user did not allow this.";
 
-/// Something that the agent requests.
+/// A request of the agent.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) id: RequestId,
@@ -25,7 +25,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Answers. If it was withdrawn meanwhile, nobody hears it.
+    /// Answers the request. Does nothing if it was withdrawn.
     pub(super) fn answer(self, reply: Reply) {
         let _ = self.reply.send(reply);
     }
@@ -35,9 +35,9 @@ impl Request {
     }
 }
 
-/// Has everything that is asked sent to the one who talks with the person.
+/// Sends permission requests, questions and plans to the returned receiver.
 pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver<Request>) {
-    let (requests, received) = mpsc::channel(MOST_WAITING);
+    let (requests, received) = mpsc::channel(MAX_QUEUED);
     let (questions, plans) = (requests.clone(), requests.clone());
     let builder = builder
         .on_permission(move |request: PermissionRequest| {

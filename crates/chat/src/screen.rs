@@ -1,21 +1,21 @@
-//! [`Screen`]: text that goes up, and a few lines at the bottom that stay: a spinner, a menu.
+//! [`Screen`]: text that scrolls, above a few lines that stay at the bottom: a spinner or a menu.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use duologue_terminal::{Shown, ours, shown};
 
-/// How long a line without an end may be while something else has the bottom of the terminal.
+/// The longest unfinished line that is held back while something else uses the bottom of the terminal.
 const MOST_HELD: usize = 256 * 1024;
 
-/// Who has the bottom of the terminal.
+/// What uses the bottom of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bottom {
-    /// Lines that give way: an answer may be streamed where they stand.
+    /// Lines that are removed for streamed text.
     Status,
-    /// Lines that stay: what is printed goes above them, line by line.
+    /// Lines that stay. Whole lines are printed above them.
     Menu,
-    /// The line editor: what is printed goes through it.
+    /// The line editor. Whole lines are printed through it.
     Prompt,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Screen<W> {
     columns: usize,
     bottom: Bottom,
     lines: Vec<Shown>,
-    /// How wide the lines are that were drawn.
+    /// The widths of the drawn lines.
     drawn: Vec<usize>,
     /// The last line of the text has no end yet.
     open: bool,
@@ -247,7 +247,7 @@ mod tests {
         terminal.text(&ours("a")).unwrap();
         terminal.text(&ours("b\nc")).unwrap();
         assert_eq!(above.try_recv().unwrap(), "ab\n");
-        // Nobody takes them: they wait, in order.
+        // The editor is not ready: they are queued, in order.
         terminal.text(&ours("\n")).unwrap();
         terminal.text(&ours("d\ne\n")).unwrap();
         assert_eq!(above.try_recv().unwrap(), "c\n");

@@ -1,17 +1,16 @@
-//! [`Subject`]: what a menu is about. It may be longer than the terminal: then its beginning is shown, how
-//! much is folded, and page by page the rest.
+//! [`Subject`]: what a menu is about. If it is longer than the terminal, its beginning is shown, and the rest page by page.
 
 use duologue_terminal::{Shown, line, ours, shown, summary};
 
 use crate::menu::Menu;
 
-/// How many blank rows in a row are shown as they are. More could push something out of sight.
+/// The most consecutive blank rows that are shown. More could push something out of sight.
 const FEW_BLANK: usize = 2;
 
-/// How many rows stay on the screen once it is answered.
+/// How many rows stay on the screen after the answer.
 const KEPT: usize = 3;
 
-/// A terminal smaller than this is drawn as if it had so many rows.
+/// A smaller terminal is drawn as if it had this many rows.
 const FEWEST_ROWS: usize = 4;
 
 /// What a menu is about.
@@ -19,11 +18,11 @@ const FEWEST_ROWS: usize = 4;
 pub(super) struct Subject {
     /// One line.
     title: Shown,
-    /// What exactly it is about, line by line.
+    /// The details, line by line.
     body: Vec<Row>,
-    /// What else is good to know: one line each.
+    /// Notes, one line each.
     notes: Vec<Shown>,
-    /// The page that is shown, if not the beginning.
+    /// The page that is shown; `None` for the beginning.
     page: Option<usize>,
 }
 
@@ -34,7 +33,7 @@ struct Row {
     text: Shown,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
@@ -57,7 +56,7 @@ impl Subject {
         Self { title: shown!("{} {}", ours("?").yellow().bold(), title.bold()), ..Self::default() }
     }
 
-    /// More of the body: a text from outside.
+    /// Adds a text from outside to the body.
     pub(super) fn text(mut self, kind: Kind, text: &str) -> Self {
         let rows = text.lines().map(|text| Row { kind, text: line(text.replace('\t', "    ")) });
         self.body.extend(rows);
@@ -69,12 +68,12 @@ impl Subject {
         self
     }
 
-    /// The next page, or the beginning after the last one.
+    /// Shows the next page, or the beginning after the last one.
     pub(super) fn turn_page(&mut self) {
         self.page = Some(self.page.map_or(0, |page| page + 1));
     }
 
-    /// What is left of it once it is answered.
+    /// The lines that stay on the screen after the answer.
     pub(super) fn left(&self, columns: usize) -> Vec<Shown> {
         let rows = self.rows(columns);
         let more = rows.len().saturating_sub(KEPT);
@@ -86,7 +85,7 @@ impl Subject {
         lines
     }
 
-    /// The head and its menu, in no more lines than the terminal has.
+    /// The subject and its menu, in at most as many lines as the terminal has.
     pub(super) fn lines(&mut self, menu: &Menu, rows: usize, columns: usize) -> Vec<Shown> {
         let room = rows.saturating_sub(1).max(FEWEST_ROWS);
         let columns = columns.saturating_sub(1).max(1);
@@ -106,7 +105,7 @@ impl Subject {
             let head = [self.title.clone()].into_iter().chain(body).chain(self.notes.clone());
             return head.chain(choices).chain([help]).collect();
         }
-        // What counts most comes first: the beginning, a choice, how much is folded.
+        // The most important parts: the beginning, a choice, how much is hidden.
         let shown_choices = choices.len().min((room / 2).max(1));
         let mut left = room - shown_choices;
         let has_title = left >= 3;
@@ -131,7 +130,7 @@ impl Subject {
         lines
     }
 
-    /// How much is folded, and how to see it.
+    /// How much is hidden, and how to see it.
     fn folded(&self, hidden: usize, columns: usize) -> Shown {
         let characters: usize = self.body.iter().map(|row| row.text.as_str().chars().count()).sum();
         let characters = summary::count(u64::try_from(characters).unwrap_or(u64::MAX));

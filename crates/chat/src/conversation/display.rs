@@ -1,31 +1,30 @@
-//! What is on the screen: what the agent says, and a spinner while it works.
+//! What the conversation shows: the events of the agent, and a spinner while it works.
 
 use std::time::Duration;
 
 use duologue::Event;
+use duologue_terminal::print::FRAMES;
 use duologue_terminal::{Shown, line, ours, print, shown, summary};
 
 use super::{Conversation, Mode};
 use crate::render::Piece;
 use crate::screen::Bottom;
 
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-
-/// How many bytes are printed before keys are looked at again.
-const AT_ONCE: usize = 2048;
+/// How many bytes are printed between two checks for keys.
+const PIECE: usize = 2048;
 
 impl Conversation {
     pub(super) fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         if self.turn.is_none() && matches!(event, Event::TurnStarted(_)) {
-            self.screen.line(&ours("· the agent goes on by itself").dimmed())?;
+            self.screen.line(&ours("· the agent continues by itself").dimmed())?;
         }
         // Above the prompt only whole texts can be shown.
         self.renderer.streaming = self.mode != Mode::Line;
         self.renderer.columns = size().1;
         let pieces = self.renderer.event(event);
-        // After Ctrl-C, only the end of the turn is of interest.
+        // After Ctrl-C, show only the end of the turn.
         if !self.is_muted || matches!(event, Event::TurnFinished(_)) {
-            pieces.iter().for_each(|piece| self.will_print(piece));
+            pieces.iter().for_each(|piece| self.queue(piece));
         }
         if self.mode == Mode::Line {
             while !self.outbox.is_empty() {
@@ -35,7 +34,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Prints a little of what waits. Keys are looked at in between.
+    /// Prints the next piece. Keys are checked in between.
     pub(super) fn print(&mut self) -> anyhow::Result<()> {
         let Some((begins_line, text)) = self.outbox.pop_front() else { return Ok(()) };
         if begins_line {
@@ -45,12 +44,12 @@ impl Conversation {
         Ok(())
     }
 
-    fn will_print(&mut self, piece: &Piece) {
+    fn queue(&mut self, piece: &Piece) {
         let (mut begins_line, text) = match piece {
             Piece::Text(text) => (false, text.clone()),
             Piece::Line(line) => (true, shown!("{}\n", line)),
         };
-        for part in text.pieces(AT_ONCE) {
+        for part in text.pieces(PIECE) {
             self.outbox.push_back((std::mem::take(&mut begins_line), part));
         }
     }

@@ -33,14 +33,14 @@ async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
         started => started?,
     };
     writeln!(print::data(), "{}", json!({ "base_url": server.base_url() }))?;
-    let mut told = 0;
+    let mut logged = 0;
     let mut interrupts = runtime::Interrupts::new();
     loop {
         let (exchanges, all) = tokio::select! {
             () = interrupts.pressed(1) => break,
-            asked = server.requests_after(told) => asked,
+            asked = server.requests_after(logged) => asked,
         };
-        told = all;
+        logged = all;
         for exchange in exchanges.iter().filter(|_| args.log) {
             let line = json!({
                 "purpose": exchange.purpose.as_str(),

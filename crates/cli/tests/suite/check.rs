@@ -119,7 +119,7 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
     fs::write(&broken, "{\"tape\":1}\nnot an entry\n{\"t\":1,\"note\":\"x\"}\n").unwrap();
     for (path, words) in [
         (newer, "format version 99"),
-        (broken, "line 2 of the tape is no entry"),
+        (broken, "line 2 of the tape is not an entry"),
         (folder.path().join("absent"), "could not open"),
         (folder.path().to_owned(), "is a directory"),
     ] {
@@ -192,7 +192,7 @@ fn what_holds_no_line_is_not_understood() {
         assert_eq!(report["empty"], true);
         let output = duologue().arg("check").write_stdin(empty).output().unwrap();
         assert!(
-            text(&output.stdout).contains("There is no line in it"),
+            text(&output.stdout).contains("There are no lines to check"),
             "{}",
             text(&output.stdout)
         );

@@ -23,7 +23,7 @@ fn a_turn_that_succeeds_without_a_tool_succeeds() {
     let output = play.run(&["Hi", "--quiet"]);
     assert_eq!(output.status.code(), Some(0));
     let stderr = utf8(&output.stderr);
-    assert!(stderr.contains("not allowed: Bash (2 times), Write."), "{stderr}");
+    assert!(stderr.contains("denied: Bash (2 times), Write."), "{stderr}");
     assert!(stderr.contains("--allowed-tools"), "{stderr}");
 }
 

@@ -171,7 +171,7 @@ fn more(out: &mut Out, listed: usize, uncounted: u64) -> anyhow::Result<()> {
 fn verdict(out: &mut Out, report: &Report, strict: bool) -> anyhow::Result<()> {
     let warnings = report.warnings();
     if report.is_empty() {
-        let verdict = ours("There is no line in it: nothing to check.").red().bold();
+        let verdict = ours("There are no lines to check.").red().bold();
         out.line(&shown!("\n  {}\n", verdict))?;
     } else if !report.is_understood(strict) {
         out.line(&shown!("\n  {}\n", ours("Not everything is understood.").red().bold()))?;

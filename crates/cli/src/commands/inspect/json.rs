@@ -13,7 +13,7 @@ use super::{Moment, Printer};
 pub(super) struct Json {
     out: io::BufWriter<print::Data>,
     deltas: bool,
-    /// Somebody is waiting for each event.
+    /// Flush after each event, for --follow.
     at_once: bool,
 }
 

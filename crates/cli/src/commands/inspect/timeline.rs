@@ -1,4 +1,4 @@
-//! A timeline for people.
+//! The timeline, as text.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,16 +14,16 @@ use duologue_terminal::{Foreign, Shown, block, line, ours, shown, summary};
 use super::summary::{Summary, coloured};
 use super::{Moment, Printer};
 
-/// How wide lines are where nobody looks.
+/// The width of lines if stdout is not a terminal.
 const WIDTH_OF_A_PIPE: usize = 120;
-/// How much of a long text is shown.
+/// The most lines of a long text.
 const FEW_LINES: usize = 6;
-/// How wide the name of an event is.
+/// The width of the name of an event.
 const NAME: usize = 10;
 
-/// How many agents and open requests are known by name.
+/// The most agents and open requests that are remembered.
 const MOST_FOLLOWED: usize = 10_000;
-/// How many bytes of bars may stand before a row: agents of agents of agents.
+/// The most bytes of bars before a row, one for each level of agents.
 const MOST_BARS: usize = 400;
 
 pub(super) struct Timeline {
@@ -33,7 +33,7 @@ pub(super) struct Timeline {
     full: bool,
     /// The sub-agents, by the call that started them.
     agents: HashMap<String, Agent>,
-    /// The tool that each open request asks about.
+    /// The tool of each open request.
     asked: HashMap<String, String>,
     summary: Summary,
     checklist: Checklist,
@@ -46,7 +46,7 @@ struct Agent {
     /// Its number, in order of start.
     number: usize,
     name: String,
-    /// What stands before its rows: a bar for each agent above it, and its number.
+    /// The prefix of its rows: a bar for each agent above it, and its number.
     bars: Shown,
 }
 
@@ -67,7 +67,7 @@ impl Timeline {
         }
     }
 
-    /// One entry: a time, a name, a text from outside that may have several lines.
+    /// Prints an entry: a time, a name, a text from outside with one or more lines.
     fn row<'t>(
         &mut self,
         at: &At,
@@ -77,7 +77,7 @@ impl Timeline {
         self.print(at, name, &block(text))
     }
 
-    /// The same, for a text that has colours of ours.
+    /// Prints an entry with a text that is escaped already.
     fn print(&mut self, at: &At, name: &Shown, text: &Shown) -> anyhow::Result<()> {
         self.end_stream()?;
         let time = at.millis.map(summary::duration).unwrap_or_default();
@@ -131,7 +131,7 @@ impl Timeline {
     fn started(&mut self, at: &At, event: &AgentStartedEvent) -> anyhow::Result<()> {
         let name = event.name.as_deref().unwrap_or("agent").to_owned();
         let number = self.agents.len() + 1;
-        // Agents beyond that are shown without bars.
+        // Further agents are shown without bars.
         if self.agents.len() < MOST_FOLLOWED && at.bars.as_str().len() < MOST_BARS {
             let above = at.bars.as_str().chars();
             let above = above.map(|c| ours(if c == '│' { "│" } else { " " }));
@@ -156,7 +156,7 @@ impl Timeline {
             text.push(&shown!("\n{}", block(error)).red());
         }
         if event.text_differs {
-            text.push(&ours("\nthe result says something else than the answer").yellow());
+            text.push(&ours("\nthe result differs from the answer").yellow());
         }
         self.print(at, &ours("turn end"), &text)
     }
@@ -394,7 +394,7 @@ impl Timeline {
             }
             Event::Context(context) => self.row(at, &ours("context"), &context.text),
             Event::Interrupted(_) => self.row(at, &ours("✗").yellow(), "interrupted"),
-            Event::ConversationReset(_) => self.rule(&ours("the conversation starts anew")),
+            Event::ConversationReset(_) => self.rule(&ours("the conversation starts over")),
             Event::SessionChanged(change) => self.row(at, &ours("session"), change.to.as_str()),
             Event::UnknownLine(line) => {
                 let what = format!("{} {}", &line.kind, text(line.subtype.as_ref()));
@@ -403,21 +403,21 @@ impl Timeline {
             Event::MalformedLine(line) => self.row(at, &ours("malformed").red(), &line.reason),
             Event::LimitReached(limit) => {
                 let bytes = limit.limit_bytes;
-                let what = format!("more than {bytes} bytes are open: not all of it is followed");
+                let what = format!("more than {bytes} bytes are open: some of it is omitted");
                 self.row(at, &ours("limit").yellow(), &what)
             }
             Event::Process(note) => self.row(at, &ours("process").dimmed(), &note.text),
             Event::Stderr(line) => self.row(at, &ours("stderr").dimmed(), &line.text),
-            // Seen elsewhere: in the request, the prompt, the finished block.
+            // Shown with the request, the prompt or the finished block.
             _ => Ok(()),
         }
     }
 }
 
-/// When and where something happened.
+/// The time and the agent of an event.
 struct At {
     millis: Option<u64>,
-    /// What stands before the rows of its agent.
+    /// The prefix of the rows of its agent.
     bars: Shown,
 }
 

@@ -1,4 +1,4 @@
-//! What goes to stderr: what the agent does, one line each.
+//! Progress on stderr: one line for each thing that the agent does.
 
 use duologue::Event;
 use duologue_protocol::Text;
@@ -7,7 +7,7 @@ use duologue_terminal::checklist::Checklist;
 use duologue_terminal::print::{self, Spinner};
 use duologue_terminal::{Foreign, Shown, block, line, ours, shown, summary};
 
-/// How wide lines are where nobody looks.
+/// The width of lines if stderr is not a terminal.
 const WIDTH_OF_A_PIPE: usize = 120;
 
 /// Stderr: a line for each tool call, and a spinner on a terminal.
@@ -17,7 +17,7 @@ pub(super) struct Progress {
     spinner: Option<Spinner>,
     is_stopping: bool,
     checklist: Checklist,
-    /// An error of the API that may be why the turn fails.
+    /// An error of the API. If the turn fails with it, it is printed only once.
     held: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Progress {
         }
     }
 
-    /// The agent is at it. Only a terminal shows that.
+    /// Shows a spinner with this text, on a terminal.
     pub(super) fn busy(&mut self, with: &Shown) {
         if self.quiet || self.is_stopping {
             return;
@@ -46,16 +46,16 @@ impl Progress {
         }
     }
 
-    /// Makes room for something else.
+    /// Hides the spinner.
     pub(super) fn hide(&mut self) {
         self.spinner = None;
     }
 
-    /// The turn was interrupted and has not ended yet.
+    /// Shows that the turn was interrupted and has not ended yet.
     pub(super) fn stopping(&mut self) {
         self.is_stopping = true;
         self.hide();
-        let what = ours("interrupting; Ctrl-C once more ends everything at once");
+        let what = ours("interrupting; press Ctrl-C again to kill the agent");
         self.spinner = Some(Spinner::start(&what));
     }
 
@@ -63,19 +63,19 @@ impl Progress {
         self.is_stopping
     }
 
-    /// Something that is good to know.
+    /// Prints a note.
     pub(super) fn note<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         if !self.quiet {
             self.print(&shown!("{} {}", ours("note:").cyan().bold(), block(text)));
         }
     }
 
-    /// Something that the person should see to.
+    /// Prints a warning.
     pub(super) fn warn<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         self.print(&shown!("{} {}", ours("warning:").yellow().bold(), block(text)));
     }
 
-    /// What went wrong.
+    /// Prints an error.
     pub(super) fn error<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         let text = text.into();
         if self.held.as_deref().is_some_and(|held| text.raw().contains(held)) {
@@ -86,7 +86,7 @@ impl Progress {
         print::titled("error:", text);
     }
 
-    /// Prints what was held back.
+    /// Prints the error that was held back.
     pub(super) fn rest(&mut self) {
         if let Some(held) = self.held.take()
             && !self.quiet
@@ -95,7 +95,7 @@ impl Progress {
         }
     }
 
-    /// A line that is not worth a word in a quiet run.
+    /// Prints a line, unless --quiet is given.
     pub(super) fn aside(&mut self, text: &Shown) {
         if !self.quiet {
             self.print(&text.dimmed());
@@ -121,7 +121,7 @@ impl Progress {
         self.print(&row.trim_end().cut(self.width));
     }
 
-    /// Tells an event, if it is worth a line. `below`: stdout shows an unfinished line.
+    /// Prints a line about an event, if it is worth one. `below`: the last line of stdout is unfinished.
     pub(super) fn event(&mut self, event: &Event, below: bool) {
         if self.quiet {
             return;
@@ -162,7 +162,7 @@ impl Progress {
                 }
                 self.busy(&ours("waiting for the model"));
             }
-            // What the API says in place of the model is mostly how the turn ends: once is enough.
+            // An error of the API usually ends the turn: print it only once.
             Event::Text(text) if text.error.is_some() && event.agent().is_none() => {
                 self.rest();
                 self.held = Some(text.text.trim().to_owned());

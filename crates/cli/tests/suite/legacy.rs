@@ -1,7 +1,7 @@
-//! What the tests of the seeds share. The five documents that this project grew from describe the wire each in its own
-//! way; `seed_000` to `seed_004` let our host and `duologue agent` hold every conversation that stands in them.
+//! Shared helpers of the `legacy_*` tests. Five early descriptions of the wire differ from what Claude Code does today.
+//! These tests run every conversation in them between our host and `duologue agent`.
 //!
-//! Their examples, line by line, lie in `crates/wire/tests/legacy`.
+//! Their examples, line by line, are in `crates/wire/tests/legacy`, one file per description (`000` to `004`).
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
@@ -14,12 +14,12 @@ use duologue::{Event, Session, SessionBuilder, Turn};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// As the oldest descriptions have it, in and out.
+/// Legacy input and output forms.
 pub(crate) const OLD: &[&str] = &["--lenient", "--dialect=seeds"];
-/// Their input forms alone.
+/// Legacy input forms only.
 pub(crate) const LENIENT: &[&str] = &["--lenient"];
 
-/// A folder, and what the model says in it.
+/// A folder with a scenario for the model.
 pub(crate) struct Place {
     folder: TempDir,
 }
@@ -61,13 +61,18 @@ impl Place {
         self.env().into_iter().fold(builder, |builder, (name, value)| builder.env(name, value))
     }
 
+    /// `duologue` with a subcommand, in this folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("duologue"));
+        command.args(arguments).envs(self.env()).current_dir(self.path());
+        command
+    }
+
     /// The agent, driven line by line.
     pub(crate) fn agent(&self, flags: &[&str]) -> Agent {
-        let mut child = Command::new(assert_cmd::cargo::cargo_bin("duologue"))
-            .arg("agent")
+        let mut child = self
+            .command(&["agent"])
             .args(flags)
-            .envs(self.env())
-            .current_dir(self.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -222,7 +227,7 @@ pub(crate) fn shorts(lines: &[Value]) -> Vec<String> {
     lines.iter().map(short).collect()
 }
 
-/// What a turn tells, up to its end.
+/// The events of a turn.
 pub(crate) async fn events(turn: &mut Turn) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(event) = turn.next().await.unwrap() {
@@ -244,7 +249,7 @@ pub(crate) fn question(several: bool) -> Value {
     }] } })
 }
 
-/// An example of a seed.
+/// A line of a description.
 #[derive(Clone)]
 pub(crate) struct Example {
     pub(crate) to_host: bool,
@@ -253,10 +258,10 @@ pub(crate) struct Example {
     pub(crate) line: Value,
 }
 
-/// All examples of a seed.
-pub(crate) fn examples(seed: &str) -> Vec<Example> {
+/// All example lines of a description.
+pub(crate) fn examples(description: &str) -> Vec<Example> {
     let folder = duologue_testkit::root().join("crates/wire/tests/legacy");
-    let text = std::fs::read_to_string(folder.join(format!("{seed}.ndjson"))).unwrap();
+    let text = std::fs::read_to_string(folder.join(format!("{description}.ndjson"))).unwrap();
     let read = |line: &str| {
         let example: Value = serde_json::from_str(line).unwrap();
         Example {
@@ -269,26 +274,26 @@ pub(crate) fn examples(seed: &str) -> Vec<Example> {
 }
 
 /// The example answers of a host to this request, each with the id of a request.
-pub(crate) fn answers(seed: &str, subtype: &str, id: &Value) -> Vec<Value> {
+pub(crate) fn answers(description: &str, subtype: &str, id: &Value) -> Vec<Value> {
     let ours = |example: &Example| !example.to_host && example.answers.as_deref() == Some(subtype);
     let with_id = |mut example: Example| {
         example.line["response"]["request_id"] = id.clone();
         example.line
     };
-    examples(seed).into_iter().filter(ours).map(with_id).collect()
+    examples(description).into_iter().filter(ours).map(with_id).collect()
 }
 
-/// Every line of a seed that goes to the agent is taken without a complaint, and the agent lives on.
-pub(crate) fn the_agent_takes_every_example(seed: &str, flags: &[&str]) {
+/// Sends every example of a host to the agent, which must accept it and keep running.
+pub(crate) fn the_agent_takes_every_example(description: &str, flags: &[&str]) {
     let place = Place::new(json!([{ "say": "Understood.", "times": "always" }]));
     let mut agent = place.streaming(flags);
     let mut taken = 0;
-    for example in examples(seed).into_iter().filter(|example| !example.to_host) {
+    for example in examples(description).into_iter().filter(|example| !example.to_host) {
         agent.say(&example.line);
         let end = match example.line["type"].as_str().unwrap() {
             "user" => "result",
             "control_request" => "control_response",
-            // Nobody has asked: nothing comes back, and the next prompt is answered.
+            // It answers no open request, so it is ignored, and the next prompt is answered.
             _ => {
                 agent.prompt("Still there?");
                 "result"
@@ -316,10 +321,10 @@ pub(crate) fn the_agent_takes_every_example(seed: &str, flags: &[&str]) {
     assert_eq!(code, Some(0), "{stderr}");
 }
 
-/// Every line of a seed that goes to the host is understood by our host, when an agent says it, and by `check`.
-pub(crate) async fn the_host_understands_every_example(seed: &str) {
+/// Lets an agent say every example of an agent: our host and `check` must understand it.
+pub(crate) async fn the_host_understands_every_example(description: &str) {
     let lines: Vec<Value> =
-        examples(seed).into_iter().filter(|e| e.to_host).map(|e| e.line).collect();
+        examples(description).into_iter().filter(|e| e.to_host).map(|e| e.line).collect();
     let said: Vec<String> = lines.iter().map(Value::to_string).collect();
     let place = Place::new(json!([{ "lines": said, "say": "That is all." }]));
     let session = place.host(&[]).start().await.unwrap();

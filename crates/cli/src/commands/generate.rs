@@ -1,4 +1,4 @@
-//! What a shell and `man` want to know of the command: made out of what can be typed.
+//! `duologue completions` and `duologue man`: generated from the command line.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::args::{Args, Completions, Man};
 use crate::exit;
 use crate::output_file::{Access, OutputFile};
 
-/// The whole command line. `agent` passes its flags on as they are, so clap does not know them.
+/// The whole command line, with the flags of `agent`, which clap does not parse.
 fn command() -> clap::Command {
     Args::command().mut_subcommand("agent", |agent| {
         let agent = agent.disable_help_flag(true).disable_version_flag(true);
@@ -45,11 +45,11 @@ pub(crate) fn man(man: &Man) -> anyhow::Result<u8> {
     clap_mangen::generate_to(command(), made.path()).with_context(cannot)?;
     fs::create_dir_all(folder).with_context(cannot)?;
     let mut pages = Vec::new();
-    // All of them are checked before the first is written.
+    // Check all of them before the first is written.
     for page in fs::read_dir(made.path()).with_context(cannot)? {
         let page = page.with_context(cannot)?;
         let (path, text) = (folder.join(page.file_name()), fs::read(page.path())?);
-        // A page that says the same already is left alone.
+        // Leave an identical page alone.
         if fs::read(&path).is_ok_and(|there| there == text) {
             continue;
         }

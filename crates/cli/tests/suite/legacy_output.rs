@@ -1,18 +1,19 @@
-//! Seed 001, "Claude CLI Stream-JSON Protocol Format": what comes from the agent, errors, the example flow and the notes.
+//! Legacy description 001, "Claude CLI Stream-JSON Protocol Format": the lines of the agent, errors, the example flow
+//! and the notes.
 
 use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Handshake, Session};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::seeds::{
+use super::legacy::{
     LENIENT, OLD, Place, Tape, bash, events, examples, question, short,
     the_host_understands_every_example,
 };
 
 const STDIO: &[&str] = &["--lenient", "--permission-prompt-tool=stdio"];
 
-/// Every field of the seed's example is in our line, with the same type. `left_out` names what we know to be absent.
+/// Asserts that our line has every field of the example, with the same type, except those in `left_out`.
 fn has_the_fields(ours: &Value, example: &Value, left_out: &[&str]) {
     for (name, value) in example.as_object().unwrap() {
         if left_out.contains(&name.as_str()) {
@@ -30,7 +31,7 @@ fn example(is: impl Fn(&Value) -> bool) -> Value {
 }
 
 #[test]
-fn seed_001_initialize_response() {
+fn initialize_response() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let mut agent = place.streaming(STDIO);
     let hello = json!({ "type": "control_request", "request_id": "unique-request-id",
@@ -51,7 +52,7 @@ fn seed_001_initialize_response() {
 }
 
 #[test]
-fn seed_001_assistant_tool_result_init_and_result() {
+fn assistant_tool_result_init_and_result() {
     let place = Place::new(json!([{ "say": ["I look.", bash("echo hi")] }, { "say": "Done." }]));
     let mut agent = place.streaming(&["--lenient", "--allowedTools=Bash"]);
     agent.prompt("Go");
@@ -75,7 +76,7 @@ fn seed_001_assistant_tool_result_init_and_result() {
 
 /// Besides `success` there is `error`.
 #[tokio::test]
-async fn seed_001_result_with_the_subtype_error() {
+async fn result_with_the_subtype_error() {
     let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(ours);
     let builder = Session::builder().handshake(Handshake::Skip);
@@ -91,7 +92,7 @@ async fn seed_001_result_with_the_subtype_error() {
 
 /// All six kinds of stream events, and both kinds of delta.
 #[tokio::test]
-async fn seed_001_streaming_events() {
+async fn streaming_events() {
     let place = Place::new(json!([
         { "say": ["partial text", bash("touch seen")], "chunk": 4 },
         { "say": "Done." },
@@ -127,7 +128,7 @@ async fn seed_001_streaming_events() {
 }
 
 #[test]
-fn seed_001_permission_request_and_question() {
+fn permission_request_and_question() {
     let place = Place::new(json!([
         { "say": [bash("touch seen")] },
         { "say": [question(false)] },
@@ -154,7 +155,7 @@ fn seed_001_permission_request_and_question() {
 
 /// A message is said again as it came: by itself in the old dialect, and where the host wants it today.
 #[test]
-fn seed_001_user_message_echo() {
+fn user_message_echo() {
     for flags in [OLD, &["--replay-user-messages"]] {
         let place = Place::new(json!([{ "say": "Hello." }]));
         let mut agent = place.streaming(flags);
@@ -167,7 +168,7 @@ fn seed_001_user_message_echo() {
 }
 
 #[test]
-fn seed_001_auth_status() {
+fn auth_status() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let mut agent = place.streaming(&["--lenient", "--enable-auth-status"]);
     let hello = json!({ "subtype": "initialize" });
@@ -180,7 +181,7 @@ fn seed_001_auth_status() {
 
 /// What is wrong with a line is said, and the conversation goes on.
 #[test]
-fn seed_001_error_handling() {
+fn error_handling() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let mut agent = place.streaming(LENIENT);
     for bad in [
@@ -207,7 +208,7 @@ fn seed_001_error_handling() {
 
 /// The four steps at the end, with the lines that stand there.
 #[test]
-fn seed_001_example_flow() {
+fn example_flow() {
     let call = json!({ "tool": "Bash", "id": "toolu_1", "input": { "command": "touch date" } });
     let place = Place::new(json!([
         { "say": "2 + 2 = 4" },
@@ -231,7 +232,7 @@ fn seed_001_example_flow() {
 
 /// The same flow, our host against the agent.
 #[tokio::test]
-async fn seed_001_example_flow_by_our_host() {
+async fn example_flow_by_our_host() {
     let place = Place::new(json!([
         { "say": ["Let me look.", bash("touch date")] },
         { "say": "It is today." },
@@ -261,9 +262,30 @@ async fn seed_001_example_flow_by_our_host() {
     session.close().await.unwrap();
 }
 
-/// What the agent prints beside the conversation goes to stderr, and does not disturb it.
+/// "Use `--verbose`": without it, `stream-json` is refused on stderr; with it, `json` prints every line of the
+/// conversation and not only the result.
+#[test]
+fn verbose() {
+    let place = Place::new(json!([{ "say": "Hello.", "times": "always" }]));
+    let (lines, stderr, code) = place.agent(&["-p", "Hi", "--output-format=stream-json"]).end();
+    assert_eq!((lines.len(), code), (0, Some(1)));
+    assert!(stderr.contains("requires --verbose"), "{stderr}");
+    let (lines, stderr, code) =
+        place.agent(&["-p", "Hi", "--output-format=stream-json", "--verbose"]).end();
+    assert_eq!(short(lines.first().unwrap()), "system/init");
+    assert_eq!(short(lines.last().unwrap()), "result");
+    assert_eq!((stderr.as_str(), code), ("", Some(0)));
+    let (all, _, code) = place.agent(&["-p", "Hi", "--output-format=json", "--verbose"]).end();
+    let all = all[0].as_array().unwrap();
+    assert_eq!(short(all.first().unwrap()), "system/init");
+    assert_eq!((short(all.last().unwrap()), code), ("result".to_owned(), Some(0)));
+    let (result, _, code) = place.agent(&["-p", "Hi", "--output-format=json"]).end();
+    assert_eq!((short(&result[0]), code), ("result".to_owned(), Some(0)));
+}
+
+/// The agent's stderr does not disturb the conversation.
 #[tokio::test]
-async fn seed_001_debugging_output_on_stderr() {
+async fn output_on_stderr() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let session = place.host(&["--lenient", "--fault=stderr=1000"]).start().await.unwrap();
     let outcome = session.prompt("Hi").await.unwrap().outcome().await.unwrap();
@@ -273,6 +295,6 @@ async fn seed_001_debugging_output_on_stderr() {
 }
 
 #[tokio::test]
-async fn seed_001_the_host_understands_every_example() {
+async fn the_host_reads_every_example() {
     the_host_understands_every_example("001").await;
 }

@@ -1,11 +1,11 @@
-//! Seed 003, the client-side API: what is received, the typical flow, and the wire.
+//! Legacy description 003, the client API: the lines of the agent, the typical flow, and the wire.
 
 use duologue::handlers::{Decision, PermissionRequest};
 use duologue::launch::Conversation;
 use duologue::{Error, Event};
 use serde_json::{Value, json};
 
-use super::seeds::{
+use super::legacy::{
     LENIENT, OLD, Place, Tape, bash, events, examples, short, the_agent_takes_every_example,
     the_host_understands_every_example,
 };
@@ -35,11 +35,11 @@ async fn said(place: &Place, flags: &[&str], prompts: &[&str]) -> Vec<Value> {
 
 fn find<'a>(lines: &'a [Value], kind: &str) -> &'a Value {
     let found = lines.iter().find(|line| short(line) == kind);
-    found.unwrap_or_else(|| panic!("no {kind} among {:?}", super::seeds::shorts(lines)))
+    found.unwrap_or_else(|| panic!("no {kind} among {:?}", super::legacy::shorts(lines)))
 }
 
 #[tokio::test]
-async fn seed_003_system_init_assistant_and_success() {
+async fn system_init_assistant_and_success() {
     let place = Place::new(
         json!([{ "say": [{ "thinking": "Let me analyze this..." }, "Here's my response..."] }]),
     );
@@ -54,14 +54,14 @@ async fn seed_003_system_init_assistant_and_success() {
 
 /// The echo of the user message.
 #[tokio::test]
-async fn seed_003_user_echo() {
+async fn user_echo() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let lines = said(&place, OLD, &["Hi there"]).await;
     assert_eq!(find(&lines, "user text")["message"]["content"], "Hi there");
 }
 
 #[tokio::test]
-async fn seed_003_system_status_and_compact_boundary() {
+async fn system_status_and_compact_boundary() {
     let place = Place::new(json!([
         { "say": "Hello." },
         { "agent": "summary", "say": "<summary>They greeted.</summary>" },
@@ -77,7 +77,7 @@ async fn seed_003_system_status_and_compact_boundary() {
 }
 
 #[tokio::test]
-async fn seed_003_system_task_started_progress_and_notification() {
+async fn system_task_started_progress_and_notification() {
     let delegate = json!({ "tool": "Agent", "input": {
         "description": "Task description", "prompt": "look", "subagent_type": "general-purpose",
         "run_in_background": false } });
@@ -100,7 +100,7 @@ async fn seed_003_system_task_started_progress_and_notification() {
 }
 
 #[tokio::test]
-async fn seed_003_result_error_max_turns() {
+async fn result_error_max_turns() {
     let place = Place::new(json!([{ "say": [bash("ls")], "times": "always" }]));
     let tape = Tape::default();
     let builder = place.host(OLD).max_turns(2).allowed_tools(["Bash"]);
@@ -118,7 +118,7 @@ async fn seed_003_result_error_max_turns() {
 
 /// `No conversation found with session ID: ...`
 #[tokio::test]
-async fn seed_003_result_error_during_execution() {
+async fn result_error_during_execution() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let id = "550e8400-e29b-41d4-a716-446655440000";
     let mut agent = place.streaming(&["--lenient", "--resume", id]);
@@ -133,7 +133,7 @@ async fn seed_003_result_error_during_execution() {
 }
 
 #[tokio::test]
-async fn seed_003_resume_continue_and_fork() {
+async fn resume_continue_and_fork() {
     let place = Place::new(json!([
         { "when": { "history": "remember blue" }, "say": "Blue.", "times": "always" },
     ]));
@@ -158,7 +158,7 @@ async fn seed_003_resume_continue_and_fork() {
 
 /// An error of the API is a line of its own; the turn ends all the same.
 #[tokio::test]
-async fn seed_003_error() {
+async fn error() {
     let error = json!({ "status": 400, "message": "The API does not like that" });
     let place = Place::new(json!([{ "error": error }, { "say": "Better." }]));
     let tape = Tape::default();
@@ -178,7 +178,7 @@ async fn seed_003_error() {
 
 /// How the limits stand, as the agent says it.
 #[tokio::test]
-async fn seed_003_rate_limit_event() {
+async fn rate_limit_event() {
     let line = examples("003").into_iter().find(|e| e.line["type"] == "rate_limit_event").unwrap();
     let place = Place::new(json!([{ "lines": [line.line.to_string()], "say": "Hello." }]));
     let session = place.host(LENIENT).start().await.unwrap();
@@ -189,7 +189,7 @@ async fn seed_003_rate_limit_event() {
 }
 
 #[tokio::test]
-async fn seed_003_typical_flow() {
+async fn typical_flow() {
     let place = Place::new(json!([{ "say": ["I look.", bash("touch seen")] }, { "say": "Done." }]));
     let tape = Tape::default();
     let session = tape.of(place.host(OLD).on_permission(yes)).start().await.unwrap();
@@ -217,7 +217,7 @@ async fn seed_003_typical_flow() {
 
 /// UTF-8, and more than the recommended 10 MB in a line.
 #[tokio::test]
-async fn seed_003_wire_carries_ten_megabytes_of_utf8() {
+async fn wire_carries_ten_megabytes_of_utf8() {
     let place = Place::new(json!([{ "say": { "text": "größe ✓ 🦀\u{2028}", "repeat": 600_000 } }]));
     let session = place.host(OLD).start().await.unwrap();
     let outcome = session.prompt("Write a lot").await.unwrap().outcome().await.unwrap();
@@ -227,11 +227,11 @@ async fn seed_003_wire_carries_ten_megabytes_of_utf8() {
 }
 
 #[test]
-fn seed_003_the_agent_takes_every_example() {
+fn the_agent_accepts_every_example() {
     the_agent_takes_every_example("003", &[OLD, &["--permission-prompt-tool=stdio"]].concat());
 }
 
 #[tokio::test]
-async fn seed_003_the_host_understands_every_example() {
+async fn the_host_reads_every_example() {
     the_host_understands_every_example("003").await;
 }

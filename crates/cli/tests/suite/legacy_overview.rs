@@ -1,4 +1,8 @@
-//! Seed 004, "Protocol Overview" (unofficial): how the agent is invoked, nine steps of a turn, and three oddities.
+//! Legacy description 004, "Protocol Overview" (unofficial): the command line of the agent, nine steps of a turn, and
+//! three peculiarities.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use duologue::Event;
 use duologue::handlers::{Decision, PermissionRequest};
@@ -7,7 +11,7 @@ use duologue::protocol::legacy::decode_result;
 use duologue::protocol::permission::PermissionMode;
 use serde_json::{Value, json};
 
-use super::seeds::{
+use super::legacy::{
     OLD, Place, Tape, bash, events, question, the_agent_takes_every_example,
     the_host_understands_every_example,
 };
@@ -20,7 +24,7 @@ async fn yes(_: PermissionRequest) -> Decision {
 
 /// The command line as it stands there; the process starts with `system/init`.
 #[test]
-fn seed_004_invocation() {
+fn invocation() {
     for mode in ["default", "plan", "acceptEdits", "bypassPermissions", "dontAsk"] {
         let place = Place::new(json!([{ "say": "Hello." }]));
         let flags = [
@@ -46,9 +50,9 @@ fn seed_004_invocation() {
     }
 }
 
-/// What each mode does with a command that changes something.
+/// Each mode, with a command that changes something: whether the host is asked, and whether the command runs.
 #[tokio::test]
-async fn seed_004_permission_modes() {
+async fn permission_modes() {
     for (mode, asked, runs) in [
         (PermissionMode::Default, true, true),
         (PermissionMode::AcceptEdits, false, true),
@@ -58,23 +62,31 @@ async fn seed_004_permission_modes() {
     ] {
         let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "So be it." }]));
         let tape = Tape::default();
-        // A call that nobody need approve has run before it could be denied.
         let builder = place.host(OLD).legacy().permission_mode(mode.clone());
         let bypasses = mode == PermissionMode::BypassPermissions;
-        let builder = builder.allow_dangerously_skip_permissions(bypasses).on_permission(yes);
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let builder = builder.allow_dangerously_skip_permissions(bypasses).on_permission(
+            move |request: PermissionRequest| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                yes(request)
+            },
+        );
         let session = tape.of(builder).start().await.unwrap();
         session.prompt("Go").await.unwrap().outcome().await.unwrap();
         assert_eq!(place.has("seen"), runs, "{mode}");
-        if asked {
-            assert!(tape.outline().contains(&"> approve".to_owned()));
-        }
+        let answers = ["> approve", "> deny", "> tool_result"];
+        let answered =
+            tape.outline().iter().filter(|line| answers.contains(&line.as_str())).count();
+        assert_eq!(answered, usize::from(asked), "{mode}: {:?}", tape.outline());
+        assert_eq!(requests.load(Ordering::Relaxed), usize::from(asked), "{mode}");
         session.close().await.unwrap();
     }
 }
 
 /// `--session-id`: resume or tag a session.
 #[tokio::test]
-async fn seed_004_session_id_tags_and_resumes() {
+async fn session_id_tags_and_resumes() {
     let place = Place::new(json!([
         { "when": { "history": "remember blue" }, "say": "Noted.", "times": "always" },
     ]));
@@ -92,7 +104,7 @@ async fn seed_004_session_id_tags_and_resumes() {
 
 /// A session that is never used: its `init` begins no turn that somebody would wait for.
 #[tokio::test]
-async fn seed_004_init_at_the_start_opens_no_turn() {
+async fn init_at_the_start_opens_no_turn() {
     let place = Place::new(json!([{ "say": "Never asked." }]));
     let session = place.host(OLD).legacy().start().await.unwrap();
     let report = session.close().await.unwrap();
@@ -101,7 +113,7 @@ async fn seed_004_init_at_the_start_opens_no_turn() {
 
 /// All that stdin and stdout carry: four messages, four events.
 #[test]
-fn seed_004_protocol_architecture() {
+fn protocol_architecture() {
     let place = Place::new(json!([
         { "say": [bash("touch approved")] },
         { "say": [bash("touch denied")] },
@@ -134,7 +146,7 @@ fn seed_004_protocol_architecture() {
 }
 
 #[tokio::test]
-async fn seed_004_event_lifecycle_in_nine_steps() {
+async fn event_lifecycle_in_nine_steps() {
     let place = Place::new(json!([
         { "say": [{ "thinking": "A file." }, "I make one.", bash("touch one")] },
         { "say": ["And another.", bash("touch two")] },
@@ -170,7 +182,7 @@ async fn seed_004_event_lifecycle_in_nine_steps() {
 
 /// The text of a result is JSON inside JSON, in `result` and in `system/result`.
 #[tokio::test]
-async fn seed_004_double_encoded_results() {
+async fn double_encoded_results() {
     let said = "The \"actual\" text,\nin two lines";
     for (dialect, kind) in [("seeds", "result"), ("seeds-system-result", "system/result")] {
         let place = Place::new(json!([
@@ -184,7 +196,7 @@ async fn seed_004_double_encoded_results() {
         let session = tape.of(builder).start().await.unwrap();
         let outcome = session.prompt("Hi").await.unwrap().outcome().await.unwrap();
         let last = tape.to_host().pop().unwrap();
-        assert_eq!(super::seeds::short(&last), kind);
+        assert_eq!(super::legacy::short(&last), kind);
         let inner: String = serde_json::from_str(last["result"].as_str().unwrap()).unwrap();
         assert_eq!(inner, said);
         // Our host tells the plain text, and no difference between the two.
@@ -202,7 +214,7 @@ async fn seed_004_double_encoded_results() {
 
 /// An interrupt settles also where the end of a turn is a system line.
 #[tokio::test]
-async fn seed_004_system_result_ends_an_interrupted_turn() {
+async fn system_result_ends_an_interrupted_turn() {
     let place = Place::new(json!([
         { "say": [bash("touch begun; sleep 600")] },
         { "say": "Still here." },
@@ -223,7 +235,7 @@ async fn seed_004_system_result_ends_an_interrupted_turn() {
 
 /// The content of a tool's result is a string, an array of text blocks, or null.
 #[tokio::test]
-async fn seed_004_polymorphic_content() {
+async fn polymorphic_content() {
     let line = |id: &str, content: Value| {
         let call = json!({ "type": "tool_use", "id": id, "name": "Grep", "input": {} });
         let result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
@@ -250,11 +262,11 @@ async fn seed_004_polymorphic_content() {
 }
 
 #[test]
-fn seed_004_the_agent_takes_every_example() {
+fn the_agent_accepts_every_example() {
     the_agent_takes_every_example("004", OLD);
 }
 
 #[tokio::test]
-async fn seed_004_the_host_understands_every_example() {
+async fn the_host_reads_every_example() {
     the_host_understands_every_example("004").await;
 }

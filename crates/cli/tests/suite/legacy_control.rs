@@ -1,4 +1,4 @@
-//! Seed 001, "Claude CLI Stream-JSON Protocol Format": its command line, and what goes to the agent.
+//! Legacy description 001, "Claude CLI Stream-JSON Protocol Format": its command line and the lines of the host.
 
 use duologue::handlers::{
     Decision, Hook, HookCall, HookEvent, PermissionRequest, QuestionAnswer, QuestionRequest,
@@ -9,11 +9,11 @@ use duologue::protocol::{RawJson, RawObject};
 use duologue::{Event, mcp};
 use serde_json::{Value, json};
 
-use super::seeds::{
+use super::legacy::{
     Agent, LENIENT, Place, Tape, answers, bash, examples, question, the_agent_takes_every_example,
 };
 
-/// The flags of the seed, with a model.
+/// The flags of the description, with a model.
 const FLAGS: &[&str] = &[
     "--input-format",
     "stream-json",
@@ -34,7 +34,7 @@ fn example(subtype: &str) -> Value {
 }
 
 #[test]
-fn seed_001_command_line_and_user_message() {
+fn command_line_and_user_message() {
     let place = Place::new(json!([
         { "when": { "prompt": "Hello, Claude!", "model": "claude-opus-4-5" }, "say": "Hello!" },
     ]));
@@ -51,7 +51,7 @@ fn seed_001_command_line_and_user_message() {
 
 /// The request as it stands there: hooks, a server of the host, and more system prompt, all of which count.
 #[test]
-fn seed_001_initialize_request() {
+fn initialize_request() {
     let place = Place::new(json!([
         {
             "when": { "system": "Additional system prompt text..." },
@@ -99,7 +99,7 @@ fn seed_001_initialize_request() {
 
 /// The same from our host: its handlers are called.
 #[tokio::test]
-async fn seed_001_hooks_of_the_host() {
+async fn hooks_of_the_host() {
     let write = json!({ "tool": "Write", "input": { "file_path": "note.txt", "content": "Hi" } });
     let place = Place::new(json!([{ "say": [write] }, { "say": "A pity." }]));
     let hook = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
@@ -115,7 +115,7 @@ async fn seed_001_hooks_of_the_host() {
 }
 
 #[tokio::test]
-async fn seed_001_interrupt() {
+async fn interrupt() {
     let place = Place::new(json!([
         { "say": [bash("touch begun; sleep 600")] },
         { "say": "Still here." },
@@ -134,7 +134,7 @@ async fn seed_001_interrupt() {
 
 /// Messages of an MCP server, from the agent to the host and back, and the other way round.
 #[tokio::test]
-async fn seed_001_mcp_messages() {
+async fn mcp_messages() {
     let place = Place::new(json!([
         { "say": [{ "tool": "mcp__claude-vscode__open", "input": { "file": "a.txt" } }] },
         { "when": { "tool_result": "opened a.txt" }, "say": "It is open." },
@@ -192,7 +192,7 @@ fn answer(ask: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
 }
 
 #[test]
-fn seed_001_allow_a_tool_with_its_input_changed() {
+fn allow_a_tool_with_its_input_changed() {
     let write = json!({ "tool": "Write", "input": { "file_path": "a.txt", "content": "a" } });
     let place = Place::new(json!([{ "say": [write] }, { "say": "Done." }]));
     let (mut agent, ask) = asked(&place);
@@ -207,7 +207,7 @@ fn seed_001_allow_a_tool_with_its_input_changed() {
 
 /// "Always allow": the suggestion comes back whole, is kept in the local settings, and is not asked again.
 #[test]
-fn seed_001_allow_with_a_permission_suggestion() {
+fn allow_with_a_permission_suggestion() {
     let place = Place::new(json!([
         { "say": [bash("touch one; git show --stat abc123")] },
         { "say": [bash("git show --stat def456")] },
@@ -223,7 +223,7 @@ fn seed_001_allow_with_a_permission_suggestion() {
 }
 
 #[test]
-fn seed_001_deny_a_tool() {
+fn deny_a_tool() {
     let place = Place::new(json!([
         { "say": [bash("touch seen")] },
         { "when": { "tool_result": "User declined this operation" }, "say": "I do not." },
@@ -238,7 +238,7 @@ fn seed_001_deny_a_tool() {
 
 /// The same three by our host: by handler, by hand, and with a whole line.
 #[tokio::test]
-async fn seed_001_our_host_allows_suggests_and_denies() {
+async fn our_host_allows_suggests_and_denies() {
     let place = Place::new(json!([
         { "say": [bash("touch one")] },
         { "say": [bash("touch two")] },
@@ -275,7 +275,7 @@ async fn seed_001_our_host_allows_suggests_and_denies() {
 
 /// The answers stand in the input, by the text of their question: a string, or several in an array.
 #[test]
-fn seed_001_answer_to_ask_user_question() {
+fn answer_to_ask_user_question() {
     for (several, chosen, told) in [
         (false, json!("Yes"), "\"Yes or no?\"=\"Yes\""),
         (true, json!(["Yes", "No"]), "\"Yes or no?\"=\"Yes,No\""),
@@ -300,7 +300,7 @@ fn seed_001_answer_to_ask_user_question() {
 }
 
 #[tokio::test]
-async fn seed_001_our_host_answers_a_question() {
+async fn our_host_answers_a_question() {
     for several in [false, true] {
         let place = Place::new(json!([{ "say": [question(several)] }, { "say": "Understood." }]));
         let tape = Tape::default();
@@ -326,7 +326,7 @@ async fn seed_001_our_host_answers_a_question() {
 
 /// The protocol is synchronous for control requests: one at a time, each after the answer to the last.
 #[tokio::test]
-async fn seed_001_control_requests_wait_for_each_other() {
+async fn control_requests_wait_for_each_other() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let tape = Tape::default();
     let session = tape.of(place.host(LENIENT).serial()).start().await.unwrap();
@@ -357,7 +357,7 @@ async fn seed_001_control_requests_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn seed_001_permission_by_handler_with_its_fields() {
+async fn permission_by_handler_with_its_fields() {
     let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "Done." }]));
     let builder = place.host(LENIENT).serial().on_permission(|ask: PermissionRequest| async move {
         let raw = ask.raw();
@@ -373,6 +373,6 @@ async fn seed_001_permission_by_handler_with_its_fields() {
 }
 
 #[test]
-fn seed_001_the_agent_takes_every_example() {
+fn the_agent_accepts_every_example() {
     the_agent_takes_every_example("001", &[LENIENT, &["--permission-prompt-tool=stdio"]].concat());
 }

@@ -1,4 +1,4 @@
-//! [`Lane`]: how bytes get from one stream to another while we take a copy.
+//! [`Splice`]: moves bytes from one pipe to another and takes a copy, without copying twice.
 
 use std::fs::File;
 use std::io;
@@ -6,32 +6,32 @@ use std::io;
 use rustix::buffer::spare_capacity;
 use rustix::io::read;
 
-/// Where the bytes are that were read.
+/// Where the copied bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Copied {
-    /// Here only: they must be written.
+    /// Only in the buffer: they must be written.
     Taken,
-    /// Still in the pipe: they must be handed over.
+    /// Still in the pipe: they must be moved on.
     Left,
 }
 
-/// On Linux, what waits in a pipe can be looked at and then handed to the next pipe as it is: it is copied
-/// once, for the tape, and not a second time for whoever reads.
+/// On Linux, the content of a pipe can be copied with `tee` and then moved to the next pipe with `splice`: it is copied
+/// once, for the tape, and not a second time for the reader.
 #[cfg(target_os = "linux")]
-pub(super) struct Lane {
-    /// What is looked at goes through here. Made when it is needed; none if it cannot be.
+pub(super) struct Splice {
+    /// The pipe for `tee`. Created when it is needed; `Some(None)` if it cannot be used.
     side: Option<Option<(File, File)>>,
 }
 
 #[cfg(target_os = "linux")]
-impl Lane {
-    /// Only pipes can do it.
+impl Splice {
+    /// Both streams must be pipes.
     pub(super) fn between(from: &File, to: &File) -> Self {
         let pipes = [from, to].map(rustix::pipe::fcntl_getpipe_size);
         Self { side: if pipes.iter().all(Result::is_ok) { None } else { Some(None) } }
     }
 
-    /// Reads what there is into the room that is left. At the end of the stream that is nothing.
+    /// Reads into the free space of the buffer. Reads nothing at the end of the stream.
     pub(super) fn read(&mut self, from: &File, room: &mut Vec<u8>) -> io::Result<Copied> {
         if self.look(from, room)? {
             return Ok(Copied::Left);
@@ -40,22 +40,22 @@ impl Lane {
         Ok(Copied::Taken)
     }
 
-    /// Copies what waits, if that is much. A few bytes that are handed over take as much room in the
-    /// next pipe as a page.
+    /// Copies the content of the pipe, if that is much: a few bytes that are moved on take a whole page of the next
+    /// pipe.
     fn look(&mut self, from: &File, room: &mut Vec<u8>) -> io::Result<bool> {
         use rustix::pipe::{SpliceFlags, tee};
         if matches!(self.side, Some(None)) {
             return Ok(false);
         }
         let waits = rustix::io::ioctl_fionread(from).unwrap_or_default();
-        if waits < super::WORTH_SHARING as u64 {
+        if waits < super::MIN_SHARED as u64 {
             return Ok(false);
         }
         let Some((side, into)) = self.side.get_or_insert_with(|| side().ok()) else {
             return Ok(false);
         };
         let Ok(count) = tee(from, &*into, room.capacity(), SpliceFlags::NONBLOCK) else {
-            // It is not as we thought: then it is read.
+            // Not possible here: read instead.
             return Ok(false);
         };
         while room.len() < count {
@@ -68,12 +68,11 @@ impl Lane {
         Ok(count > 0)
     }
 
-    /// Hands over what was looked at.
-    pub(super) fn hand_over(from: &File, to: &File, mut count: usize) -> io::Result<()> {
+    /// Moves on what was copied.
+    pub(super) fn move_on(from: &File, to: &File, mut count: usize) -> io::Result<()> {
         use rustix::pipe::{SpliceFlags, splice};
         while count > 0 {
             match splice(from, None, to, None, count, SpliceFlags::MOVE) {
-                // It was there when it was looked at.
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(moved) => count = count.saturating_sub(moved),
                 Err(error) => super::try_again(error.into(), to)?,
@@ -87,17 +86,17 @@ impl Lane {
 fn side() -> io::Result<(File, File)> {
     use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
     let (side, into) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Nobody gives more at once. The system may refuse; then less is looked at.
+    // The system may refuse; then less is copied at once.
     let _ = fcntl_setpipe_size(&into, super::CHUNK);
     Ok((side.into(), into.into()))
 }
 
-/// Elsewhere, everything is read and written.
+/// On other systems, everything is read and written.
 #[cfg(not(target_os = "linux"))]
-pub(super) struct Lane;
+pub(super) struct Splice;
 
 #[cfg(not(target_os = "linux"))]
-impl Lane {
+impl Splice {
     pub(super) fn between(_: &File, _: &File) -> Self {
         Self
     }
@@ -107,7 +106,7 @@ impl Lane {
         Ok(Copied::Taken)
     }
 
-    pub(super) fn hand_over(_: &File, _: &File, _: usize) -> io::Result<()> {
+    pub(super) fn move_on(_: &File, _: &File, _: usize) -> io::Result<()> {
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Seed 003, the client-side API: `query`, `control_request`, `control_response` and `receive`, and what is decided.
+//! Legacy description 003, the client API: `query`, `control_request`, `control_response` and `receive`.
 
 use duologue::handlers::{
     Hook, HookCall, HookEvent, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
@@ -10,9 +10,9 @@ use duologue::protocol::{RawJson, RawObject, ToHost};
 use duologue::{Handshake, Session, image, mcp};
 use serde_json::{Value, json};
 
-use super::seeds::{LENIENT, OLD, Place, Tape, answers, bash, examples, question, short};
+use super::legacy::{LENIENT, OLD, Place, Tape, answers, bash, examples, question, short};
 
-/// Receives lines up to one of this type, as the seed has it: until a `Result` tells that the query is complete.
+/// Receives lines up to the first that is wanted.
 async fn receive_until(session: &Session, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut lines = Vec::new();
     loop {
@@ -32,7 +32,7 @@ async fn receive(session: &Session) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn seed_003_query_receives_until_the_result() {
+async fn query_receives_until_the_result() {
     let place = Place::new(json!([{ "when": { "prompt": "What is 2 + 2?" }, "say": "4" }]));
     let session = place.host(LENIENT).start().await.unwrap();
     session.query("What is 2 + 2?").await.unwrap();
@@ -46,7 +46,7 @@ async fn seed_003_query_receives_until_the_result() {
 
 /// Text and a picture, as content blocks.
 #[tokio::test]
-async fn seed_003_query_with_text_and_image() {
+async fn query_with_text_and_image() {
     let place = Place::new(json!([{ "when": { "prompt": "What is this?" }, "say": "A pixel." }]));
     let pixel = include_bytes!("../../../host/tests/pixel.png");
     let tape = Tape::default();
@@ -62,7 +62,7 @@ async fn seed_003_query_with_text_and_image() {
 
 /// The session id of a message is taken and changes nothing.
 #[test]
-fn seed_003_user_message_with_a_session_id() {
+fn user_message_with_a_session_id() {
     let place = Place::new(json!([{ "say": "4" }]));
     let mut agent = place.streaming(LENIENT);
     let user = examples("003").into_iter().find(|e| !e.to_host).unwrap().line;
@@ -73,7 +73,7 @@ fn seed_003_user_message_with_a_session_id() {
 
 /// `initialize` with `protocolVersion` and `features`, by name; the answer is bare.
 #[tokio::test]
-async fn seed_003_initialize_is_acknowledged() {
+async fn initialize_is_acknowledged() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let tape = Tape::default();
     let builder = place.host(OLD).handshake(Handshake::Skip);
@@ -91,7 +91,7 @@ async fn seed_003_initialize_is_acknowledged() {
 
 /// `interrupt` by name; the agent acknowledges with a request of its own, and is answered.
 #[tokio::test]
-async fn seed_003_interrupt_is_acknowledged_by_sdk_control_interrupt() {
+async fn interrupt_is_acknowledged_by_sdk_control_interrupt() {
     let place = Place::new(json!([
         { "say": [bash("touch begun; sleep 600")] },
         { "say": "Still here." },
@@ -114,7 +114,7 @@ async fn seed_003_interrupt_is_acknowledged_by_sdk_control_interrupt() {
     session.close().await.unwrap();
 }
 
-/// Asks once about a command, answers with this example of the seed, and gives what follows.
+/// Requests permission for a command once, answers with this example, and returns the lines that follow.
 async fn answered(replies: Value, number: usize) -> (Place, Session, Vec<Value>) {
     let place = Place::new(replies);
     let session = place.host(LENIENT).answer_by_hand().start().await.unwrap();
@@ -129,7 +129,7 @@ async fn answered(replies: Value, number: usize) -> (Place, Session, Vec<Value>)
 }
 
 #[tokio::test]
-async fn seed_003_control_response_allow() {
+async fn control_response_allow() {
     let replies = json!([
         { "say": [bash("touch seen")] },
         { "when": { "tool_result": "scenario.json" }, "say": "Listed." },
@@ -141,7 +141,7 @@ async fn seed_003_control_response_allow() {
 }
 
 #[tokio::test]
-async fn seed_003_control_response_allow_with_permissions() {
+async fn control_response_allow_with_permissions() {
     let replies = json!([
         { "say": [bash("touch seen")] },
         { "say": [bash("touch again")] },
@@ -156,7 +156,7 @@ async fn seed_003_control_response_allow_with_permissions() {
 }
 
 #[tokio::test]
-async fn seed_003_control_response_deny() {
+async fn control_response_deny() {
     let replies = json!([
         { "say": [bash("touch seen")] },
         { "when": { "tool_result": "Reason for denial" }, "say": "I do not." },
@@ -169,7 +169,7 @@ async fn seed_003_control_response_deny() {
 }
 
 #[tokio::test]
-async fn seed_003_control_response_deny_with_interrupt() {
+async fn control_response_deny_with_interrupt() {
     let replies = json!([{ "say": [bash("touch seen")] }, { "say": "Still here." }]);
     let (place, session, lines) = answered(replies, 3).await;
     assert_eq!(lines.last().unwrap()["subtype"], "error_during_execution");
@@ -181,7 +181,7 @@ async fn seed_003_control_response_deny_with_interrupt() {
 
 /// A plan is executed, revised or rejected.
 #[tokio::test]
-async fn seed_003_exit_plan_mode() {
+async fn exit_plan_mode() {
     let plan = "## Plan\n\n1. First step\n2. Second step\n...";
     for (decision, told) in [
         (PlanDecision::approve(), "approved your plan"),
@@ -212,7 +212,7 @@ async fn seed_003_exit_plan_mode() {
 
 /// A question is answered or skipped.
 #[tokio::test]
-async fn seed_003_ask_user_question() {
+async fn ask_user_question() {
     use duologue::protocol::tool::Answers;
     let yes = Answers::new().choose("Yes or no?", "Yes");
     for (answer, told) in [
@@ -236,9 +236,9 @@ async fn seed_003_ask_user_question() {
 
 type Wanted<'a> = &'a dyn Fn(&Value) -> bool;
 
-/// The answers to plans and questions that stand in the seed, sent as they are.
+/// The example answers to plans and questions, sent unchanged.
 #[test]
-fn seed_003_plan_and_question_answers_as_they_stand() {
+fn plan_and_question_answers_as_they_stand() {
     let plan = json!({ "tool": "ExitPlanMode", "input": { "plan": "1. First step" } });
     let allow =
         |line: &Value, key: &str| line["response"]["response"]["updatedInput"].get(key).is_some();
@@ -274,7 +274,7 @@ fn seed_003_plan_and_question_answers_as_they_stand() {
 
 /// A hook is told by name; a hook of our host that is of this name hears it, and what it says counts.
 #[tokio::test]
-async fn seed_003_hook_callback_by_name() {
+async fn hook_callback_by_name() {
     let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "A pity." }]));
     let tape = Tape::default();
     let other = Hook::new(HookEvent::PreToolUse, |_: HookCall| async { HookOutput::allow_tool() });
@@ -295,7 +295,7 @@ async fn seed_003_hook_callback_by_name() {
 
 /// A hook that nobody has asked for only wants to be heard: it is answered all the same.
 #[tokio::test]
-async fn seed_003_hook_callback_is_a_notification() {
+async fn hook_callback_is_a_notification() {
     let line = examples("003").into_iter().find(|e| e.line["request"]["hook_name"].is_string());
     let line = line.unwrap().line;
     let place = Place::new(json!([{ "lines": [line.to_string()], "say": "Done." }]));
@@ -311,7 +311,7 @@ async fn seed_003_hook_callback_is_a_notification() {
 }
 
 #[tokio::test]
-async fn seed_003_mcp_message() {
+async fn mcp_message() {
     let place = Place::new(json!([
         { "say": [{ "tool": "mcp__server-name__shout", "input": { "input": "hey" } }] },
         { "when": { "tool_result": "HEY" }, "say": "Heard." },
@@ -326,7 +326,7 @@ async fn seed_003_mcp_message() {
 
 /// The agent's line by line end: requests of both sides may be answered with a whole line.
 #[tokio::test]
-async fn seed_003_control_response_of_what_is_not_open() {
+async fn control_response_of_what_is_not_open() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let session = place.host(LENIENT).answer_by_hand().start().await.unwrap();
     let stale = ControlResponse::success("nobody asked", &RawObject::default());
@@ -338,4 +338,26 @@ async fn seed_003_control_response_of_what_is_not_open() {
         Some(ToHost::Result(_))
     ));
     session.close().await.unwrap();
+}
+
+/// `--legacy` of `run` and `chat`: a tool call is approved or denied by a legacy line.
+#[test]
+fn run_and_chat_answer_with_legacy_lines() {
+    let duologue = assert_cmd::cargo::cargo_bin("duologue");
+    let duologue = shell_words::quote(duologue.to_str().unwrap()).into_owned();
+    let agent = format!("{duologue} record -o talk.tape -- {duologue} agent {}", OLD.join(" "));
+    for (arguments, answer, runs) in [
+        (&["run", "--legacy", "--yes", "Go"][..], "approve", true),
+        (&["run", "--legacy", "Go"], "deny", false),
+        (&["chat", "--legacy", "Go"], "deny", false),
+    ] {
+        let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "Done." }]));
+        let mut command = place.command(arguments);
+        let output = command.args(["--agent", &agent]).stdin(std::process::Stdio::null());
+        let output = output.output().unwrap();
+        let tape = std::fs::read_to_string(place.path().join("talk.tape")).unwrap();
+        let line = format!(r#""line":"{{\"type\":\"{answer}\""#);
+        assert!(tape.contains(&line), "{arguments:?}: {output:?}\n{tape}");
+        assert_eq!(place.has("seen"), runs, "{arguments:?}: {output:?}");
+    }
 }

@@ -1,17 +1,17 @@
-//! Seed 000, "Input Messages (stdin)": what is written to the agent, and the flow at its end.
+//! Legacy description 000, "Input Messages (stdin)": the lines of the host, and the message flow.
 
 use duologue::Event;
 use duologue::handlers::{Decision, PermissionRequest, QuestionAnswer, QuestionRequest};
 use duologue::protocol::tool::Answers;
 use serde_json::{Value, json};
 
-use super::seeds::{
+use super::legacy::{
     OLD, Place, Tape, bash, events, question, the_agent_takes_every_example,
     the_host_understands_every_example,
 };
 
 #[tokio::test]
-async fn seed_000_user_message() {
+async fn user_message() {
     let place = Place::new(json!([
         { "when": { "prompt": "What does this project do?" }, "say": "It talks." }
     ]));
@@ -53,14 +53,14 @@ async fn decided(decision: Decision) -> (Place, Value, Tape) {
 }
 
 #[tokio::test]
-async fn seed_000_tool_approval() {
+async fn tool_approval() {
     let (place, call, tape) = decided(Decision::allow()).await;
     assert!(place.has("seen"));
     assert_eq!(tape.to_agent().pop(), Some(json!({ "type": "approve", "tool_use_id": call })));
 }
 
 #[tokio::test]
-async fn seed_000_tool_denial() {
+async fn tool_denial() {
     let (place, call, tape) = decided(Decision::deny("no")).await;
     assert!(!place.has("seen"));
     assert_eq!(tape.to_agent().pop(), Some(json!({ "type": "deny", "tool_use_id": call })));
@@ -69,7 +69,7 @@ async fn seed_000_tool_denial() {
 }
 
 #[tokio::test]
-async fn seed_000_tool_result_answers_a_question() {
+async fn tool_result_answers_a_question() {
     let place = Place::new(json!([
         { "say": [question(false)] },
         { "when": { "tool_result": "\"Yes or no?\"=\"Yes\"" }, "say": "Yes it is." },
@@ -88,7 +88,7 @@ async fn seed_000_tool_result_answers_a_question() {
 
 /// A result that the host supplies stands in for the tool, whichever it is.
 #[test]
-fn seed_000_tool_result_with_content() {
+fn tool_result_with_content() {
     let place = Place::new(json!([
         { "say": [bash("touch seen")] },
         { "when": { "tool_result": "The user selected option B" }, "say": "B it is." },
@@ -105,7 +105,7 @@ fn seed_000_tool_result_with_content() {
 }
 
 #[tokio::test]
-async fn seed_000_abort_by_sigint_keeps_the_process() {
+async fn abort_by_sigint_keeps_the_process() {
     let place = Place::new(json!([
         { "say": [bash("touch begun; sleep 600")] },
         { "say": "Still here." },
@@ -129,7 +129,7 @@ async fn seed_000_abort_by_sigint_keeps_the_process() {
 
 /// The signal comes while a tool waits for its approval, which is never given.
 #[tokio::test]
-async fn seed_000_abort_by_sigint_while_a_tool_is_pending() {
+async fn abort_by_sigint_while_a_tool_is_pending() {
     let place = Place::new(json!([
         { "say": [bash("touch seen")] },
         { "say": "Still here." },
@@ -150,7 +150,7 @@ async fn seed_000_abort_by_sigint_while_a_tool_is_pending() {
 }
 
 #[tokio::test]
-async fn seed_000_message_flow() {
+async fn message_flow() {
     let place = Place::new(json!([
         { "say": [{ "thinking": "A file." }, "I make a file.", bash("touch seen")] },
         { "say": "It is there." },
@@ -160,7 +160,7 @@ async fn seed_000_message_flow() {
         place.host(OLD).legacy().on_permission(|_: PermissionRequest| async { Decision::allow() });
     let session = tape.of(builder).start().await.unwrap();
     session.prompt("Make a file").await.unwrap().outcome().await.unwrap();
-    // Whether the first two cross on their way is the scheduler's affair. The echo is in seeds 001 and 003.
+    // The first two may cross. The echo is in descriptions 001 and 003.
     let mut flow = tape.outline();
     flow[..2].sort();
     assert_eq!(
@@ -182,11 +182,11 @@ async fn seed_000_message_flow() {
 }
 
 #[test]
-fn seed_000_the_agent_takes_every_example() {
+fn the_agent_accepts_every_example() {
     the_agent_takes_every_example("000", OLD);
 }
 
 #[tokio::test]
-async fn seed_000_the_host_understands_every_example() {
+async fn the_host_reads_every_example() {
     the_host_understands_every_example("000").await;
 }

@@ -1,10 +1,10 @@
-//! Long texts, cut so that a person sees what matters.
+//! Excerpts of long texts, for reports.
 
-/// How much is shown before the place where two texts part.
+/// How many characters are shown before the first difference.
 const BEFORE: usize = 24;
 
 /// One text: its beginning, and its end if it is longer than `most` characters.
-pub(crate) fn one(text: &str, most: usize) -> String {
+pub(crate) fn of(text: &str, most: usize) -> String {
     let length = text.chars().count();
     if length <= most {
         return text.to_owned();
@@ -15,9 +15,9 @@ pub(crate) fn one(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// Two texts that differ. If one is longer than `most` characters, both are shown around the place where they part,
-/// so that what is shown of them differs, too.
-pub(crate) fn pair(a: &str, b: &str, most: usize) -> (String, String) {
+/// Two different texts. If one is longer than `most` characters, both are cut around the first difference, so that the
+/// excerpts differ too.
+pub(crate) fn of_two(a: &str, b: &str, most: usize) -> (String, String) {
     let parted = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     let is_short = |text: &str| text.chars().count() <= most;
     let (mut shown_a, mut shown_b) = if is_short(a) && is_short(b) {
@@ -26,7 +26,7 @@ pub(crate) fn pair(a: &str, b: &str, most: usize) -> (String, String) {
         let start = parted.saturating_sub(BEFORE);
         (window(a, start, most), window(b, start, most))
     };
-    // Different letters may look alike: é is one character, or two.
+    // Different characters may look alike: é is one character, or two.
     let [next_a, next_b] = [a, b].map(|text| text.chars().nth(parted));
     if [next_a, next_b].iter().flatten().any(|letter| !letter.is_ascii()) {
         for (shown, letter) in [(&mut shown_a, next_a), (&mut shown_b, next_b)] {
@@ -47,31 +47,31 @@ fn window(text: &str, start: usize, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{one, pair};
+    use super::{of, of_two};
 
     #[test]
     fn what_is_shown_of_two_texts_differs() {
         let same = "x".repeat(500);
-        let (a, b) = pair(&format!("{same}old{same}"), &format!("{same}new{same}"), 80);
+        let (a, b) = of_two(&format!("{same}old{same}"), &format!("{same}new{same}"), 80);
         assert!(a.contains("xold") && b.contains("xnew"), "{a}\n{b}");
         assert!(a.starts_with('…') && a.ends_with('…') && a.chars().count() <= 82, "{a}");
         // One goes on where the other ends.
-        let (a, b) = pair(&same, &format!("{same}y"), 80);
+        let (a, b) = of_two(&same, &format!("{same}y"), 80);
         assert!(a != b && b.ends_with('y'), "{a}\n{b}");
-        assert_eq!(pair("1", "2", 80), ("1".to_owned(), "2".to_owned()));
+        assert_eq!(of_two("1", "2", 80), ("1".to_owned(), "2".to_owned()));
     }
 
     #[test]
     fn letters_that_look_alike_are_named() {
-        let (a, b) = pair("caf\u{e9}", "cafe\u{301}", 80);
+        let (a, b) = of_two("caf\u{e9}", "cafe\u{301}", 80);
         assert!(a.contains("U+00E9 at 4") && b.contains("U+0065 at 4"), "{a}\n{b}");
     }
 
     #[test]
     fn a_long_text_keeps_both_ends() {
         let text = format!("begin{}end", "x".repeat(500));
-        let shown = one(&text, 80);
+        let shown = of(&text, 80);
         assert!(shown.starts_with("begin") && shown.ends_with("end") && shown.contains('…'));
-        assert_eq!(one("short", 80), "short");
+        assert_eq!(of("short", 80), "short");
     }
 }

@@ -1,4 +1,5 @@
-//! Seed 002, "Protocol Overview": one object per line, the lifecycle of a turn, cumulative snapshots, several agents.
+//! Legacy description 002, "Protocol Overview": one object per line, the lifecycle of a turn, cumulative snapshots, several
+//! agents.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use duologue::{Event, Handshake, Session};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::seeds::{
+use super::legacy::{
     OLD, Place, Tape, bash, events, shorts, the_agent_takes_every_example,
     the_host_understands_every_example,
 };
@@ -34,7 +35,7 @@ fn told(events: &[Event]) -> Vec<String> {
 
 /// No framing, no length prefixes: each line is parsed alone.
 #[test]
-fn seed_002_every_line_is_one_object_with_a_type() {
+fn every_line_is_one_object_with_a_type() {
     let place = Place::new(json!([
         { "say": [{ "thinking": "Two\nlines" }, "Line\nbreak", bash("printf 'a\\nb'")] },
         { "say": "Done." },
@@ -48,7 +49,7 @@ fn seed_002_every_line_is_one_object_with_a_type() {
 
 /// `assistant` and `user` repeat for every cycle of a tool.
 #[tokio::test]
-async fn seed_002_event_lifecycle_with_two_tool_cycles() {
+async fn event_lifecycle_with_two_tool_cycles() {
     let place = Place::new(json!([
         { "say": [bash("touch one")] },
         { "say": [bash("touch two")] },
@@ -82,7 +83,7 @@ async fn seed_002_event_lifecycle_with_two_tool_cycles() {
 }
 
 #[tokio::test]
-async fn seed_002_cumulative_snapshots_are_told_once() {
+async fn cumulative_snapshots_are_told_once() {
     let place = Place::new(json!([
         { "say": [{ "thinking": "Hm." }, "Let me search...", bash("touch seen")] },
         { "say": [{ "thinking": "Hm." }, "Let me search..."] },
@@ -115,7 +116,7 @@ async fn seed_002_cumulative_snapshots_are_told_once() {
 }
 
 #[tokio::test]
-async fn seed_002_sub_agents_interleave_on_the_same_stdout() {
+async fn sub_agents_interleave_on_the_same_stdout() {
     let delegate = json!({ "tool": "Agent", "input": {
         "description": "Look", "prompt": "look around", "subagent_type": "general-purpose",
         "run_in_background": false } });
@@ -143,9 +144,9 @@ async fn seed_002_sub_agents_interleave_on_the_same_stdout() {
     session.close().await.unwrap();
 }
 
-/// The seed's rule for lines that name neither message nor agent: a message is known by how it begins.
+/// The description's rule for lines that name neither message nor agent: a message is recognised by its first block.
 #[tokio::test]
-async fn seed_002_context_switches_are_seen_by_their_first_block() {
+async fn context_switches_are_seen_by_their_first_block() {
     let thinking = json!({ "type": "thinking", "thinking": "Hm." });
     let text = json!({ "type": "text", "text": "Let me search..." });
     let call = |id: &str| json!({ "type": "tool_use", "id": id, "name": "Grep", "input": {} });
@@ -185,11 +186,11 @@ async fn seed_002_context_switches_are_seen_by_their_first_block() {
 }
 
 #[test]
-fn seed_002_input_format_is_that_of_seed_000() {
+fn input_format_is_that_of_description_000() {
     the_agent_takes_every_example("000", &["--lenient"]);
 }
 
 #[tokio::test]
-async fn seed_002_the_host_understands_every_example() {
+async fn the_host_reads_every_example() {
     the_host_understands_every_example("002").await;
 }
