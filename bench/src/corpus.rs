@@ -1,4 +1,4 @@
-//! What is read: generated lines in the shapes of a real CLI, or the lines of real recordings.
+//! The input: generated lines in the shapes of a real CLI, or the lines of recordings.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Corpus {
     }
 }
 
-/// A conversation with partial messages: nearly all lines are small, most bytes are in large ones.
+/// A conversation with partial messages: most lines are small, most bytes are in large lines.
 pub fn mix(bytes: usize) -> Corpus {
     let mut make = Maker::new(1);
     let mut out = String::with_capacity(bytes + 100_000);
@@ -48,7 +48,7 @@ pub fn mix(bytes: usize) -> Corpus {
     Corpus::new("mix", out.into_bytes())
 }
 
-/// Lines of 1 to 8 MB: files that were read, pictures, very long answers.
+/// Lines of 1 to 8 MB: files, images, very long answers.
 pub fn big(bytes: usize) -> Corpus {
     let mut make = Maker::new(2);
     let mut out = String::with_capacity(bytes + 9_000_000);
@@ -138,7 +138,7 @@ impl Maker {
         Self { rng, session, message, index: 0 }
     }
 
-    /// A length between these, small ones more often than large ones.
+    /// A random length in this range, more often small than large.
     pub(crate) fn between(&mut self, least: usize, most: usize) -> usize {
         (least as f64 * (most as f64 / least as f64).powf(self.rng.f64())) as usize
     }
@@ -148,7 +148,7 @@ impl Maker {
         words[self.rng.usize(..words.len())]
     }
 
-    /// Words with spaces between them, and a newline or a quoted word after about every so many.
+    /// Words with spaces between them, and a newline or a quoted word at about this interval.
     pub(crate) fn prose(&mut self, words: usize, every: u32) -> String {
         let mut text = String::with_capacity(words * 6);
         for _ in 0..words {
@@ -308,9 +308,10 @@ impl Maker {
     }
 
     pub(crate) fn init(&mut self, out: &mut String) {
+        let version = duologue_testkit::peers::imitated_version();
         let _ = write!(
             out,
-            r#"{{"type":"system","subtype":"init","cwd":"/workspace","session_id":"{}","tools":["Task","AskUserQuestion","Bash","Edit","EnterPlanMode","ExitPlanMode","NotebookEdit","Read","Skill","TaskStop","ToolSearch","WebFetch","WebSearch","Write"],"mcp_servers":[],"model":"claude-opus-5-5","permissionMode":"default","slash_commands":["deep-research","update-config","verify","debug","code-review","simplify","batch","doctor","loop","agents","clear","color","compact","config","context","effort","fast","init","mcp","model","rename","security-review","usage","insights","recap","goal"],"terminal_slash_commands":["doctor","color","focus"],"apiKeySource":"ANTHROPIC_API_KEY","claude_code_version":"2.1.325","output_style":"default","agents":["claude","Explore","general-purpose","Plan"],"skills":["deep-research","verify","debug","code-review"],"plugins":[{{"name":"cc-plugin-privacy","path":"builtin","source":"cc-plugin-privacy@builtin"}}],"capabilities":["interrupt_receipt_v1","msg_lifecycle_v1","sdk_mcp_manifests"],"analytics_disabled":true,"product_feedback_disabled":true,"uuid":"{}","memory_paths":{{"auto":"/home/user/.claude/projects/-workspace/memory/"}},"original_cwd":"/workspace","additional_directories":[],"fast_mode_state":"off"}}"#,
+            r#"{{"type":"system","subtype":"init","cwd":"/workspace","session_id":"{}","tools":["Task","AskUserQuestion","Bash","Edit","EnterPlanMode","ExitPlanMode","NotebookEdit","Read","Skill","TaskStop","ToolSearch","WebFetch","WebSearch","Write"],"mcp_servers":[],"model":"claude-opus-5-5","permissionMode":"default","slash_commands":["deep-research","update-config","verify","debug","code-review","simplify","batch","doctor","loop","agents","clear","color","compact","config","context","effort","fast","init","mcp","model","rename","security-review","usage","insights","recap","goal"],"terminal_slash_commands":["doctor","color","focus"],"apiKeySource":"ANTHROPIC_API_KEY","claude_code_version":"{version}","output_style":"default","agents":["claude","Explore","general-purpose","Plan"],"skills":["deep-research","verify","debug","code-review"],"plugins":[{{"name":"cc-plugin-privacy","path":"builtin","source":"cc-plugin-privacy@builtin"}}],"capabilities":["interrupt_receipt_v1","msg_lifecycle_v1","sdk_mcp_manifests"],"analytics_disabled":true,"product_feedback_disabled":true,"uuid":"{}","memory_paths":{{"auto":"/home/user/.claude/projects/-workspace/memory/"}},"original_cwd":"/workspace","additional_directories":[],"fast_mode_state":"off"}}"#,
             self.session,
             uuid(&mut self.rng),
         );

@@ -1,6 +1,5 @@
-//! What the benchmarks measure, and over what. The programs `bench` and `count` read lines in place
-//! and only differ in what they measure: time, or allocations. `endtoend` lets whole programs talk
-//! to an agent, `hazards` to one that misbehaves.
+//! Shared code of the benchmarks. `bench` and `count` read lines in place and measure time and allocations. `endtoend`
+//! measures whole programs with an agent, and `hazards` tests them with an agent that misbehaves.
 
 pub mod corpus;
 pub mod hazard;
@@ -9,6 +8,7 @@ pub mod options;
 pub mod peers;
 pub mod subjects;
 pub mod turn;
+pub mod wire;
 
 pub use options::Options;
 pub use subjects::{SUBJECTS, Subject};

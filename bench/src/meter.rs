@@ -1,5 +1,5 @@
-//! What a program costs, told by the program itself: its own CPU time (user and system, no child),
-//! the time on the wall since its prompt, and the most memory that was resident. Linux only.
+//! What a program costs, printed by the program itself: its own CPU time (user and system, without children), the wall
+//! time since its prompt, and its peak resident memory. Linux only.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
 
-/// Where the agent is.
+/// The variable with the path of the agent.
 pub const AGENT: &str = "FLOOD_AGENT";
-/// The file whose lines the agent says in a turn.
+/// The variable with the file whose lines the agent writes in a turn.
 pub const LINES: &str = "FLOOD_LINES";
-/// How often it asks for permission in a turn.
+/// The variable with the number of permission requests in a turn.
 pub const ASKS: &str = "FLOOD_ASKS";
-/// Where it writes how long each answer took, in nanoseconds.
+/// The variable with the file for the duration of each answer, in nanoseconds.
 pub const TIMES: &str = "FLOOD_TIMES";
 
 /// The path of the agent.
@@ -21,7 +21,7 @@ pub fn agent() -> Result<String> {
     std::env::var(AGENT).with_context(|| format!("{AGENT} is not set: `endtoend` starts this"))
 }
 
-/// Measures from the prompt on.
+/// Measures from the prompt.
 #[derive(Debug)]
 pub struct Meter {
     start: Instant,
@@ -33,10 +33,10 @@ impl Meter {
         Self { start: Instant::now() }
     }
 
-    /// The last message came. Prints what it took.
+    /// The last message arrived. Prints the costs.
     pub fn report(&self, messages: u64) -> Result<()> {
         let wall = self.start.elapsed();
-        // The whole of it: a program's start is part of what it costs.
+        // All of it: the start of a program is part of its cost.
         let cpu = ProcessTime::try_now()?.as_duration();
         let peak_kb = status("VmHWM")?;
         println!("{}", cost(messages, wall, cpu, peak_kb));
@@ -53,7 +53,7 @@ fn cost(messages: u64, wall: Duration, cpu: Duration, peak_kb: u64) -> Value {
     })
 }
 
-/// A field of `/proc/self/status` in kB. (`getrusage` would count what the parent had before `exec`.)
+/// A field of `/proc/self/status` in kB. (`getrusage` includes the memory of the parent before `exec`.)
 pub fn status(field: &str) -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status").context("no /proc here")?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));

@@ -13,21 +13,21 @@ usage: bench [--size MB] [--reps N] [--quick] [--only WORD] [--corpus mix|big] [
              [--time-only]
 
   --size MB     how much of each corpus to generate (50)
-  --reps N      how often to measure everybody (9)
-  --quick       2 MB and 3 repetitions: does it still run?
-  --only WORD   only those whose name contains WORD, besides the yardstick
+  --reps N      how often to measure each (9)
+  --quick       2 MB and 3 repetitions, as a test
+  --only WORD   only those whose name contains WORD, and the reference
   --corpus NAME only this corpus
-  --real DIR    the lines of the tapes under DIR instead: Duologue and the yardstick
+  --real DIR    the lines of the tapes under DIR instead: Duologue and the reference
   --time-only   no allocations: for profilers";
 
-/// What was asked for.
+/// The options.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Megabytes of each corpus.
     pub size: usize,
     /// Repetitions.
     pub reps: usize,
-    /// Only those whose name contains this.
+    /// Only subjects whose name contains this.
     pub only: Option<String>,
     /// Only this corpus.
     pub corpus: Option<String>,
@@ -62,7 +62,7 @@ impl Options {
         Ok(options)
     }
 
-    /// The corpora that were asked for.
+    /// The selected corpora.
     pub fn corpora(&self) -> Result<Vec<Corpus>> {
         if let Some(dir) = &self.real {
             return Ok(vec![corpus::real(dir)?]);
@@ -79,7 +79,7 @@ impl Options {
         Ok(corpora)
     }
 
-    /// The contenders that were asked for, the yardstick always among them.
+    /// The selected subjects, always with the reference.
     pub fn subjects(&self) -> Vec<&'static Subject> {
         let wanted = |subject: &&Subject| {
             let named = self.only.as_ref().is_none_or(|only| subject.name.contains(only.as_str()));

@@ -1,4 +1,4 @@
-//! Who is measured: each reads the same bytes, by its own public way of reading a line.
+//! What is measured: each subject reads the same bytes with its public API for lines.
 
 use std::hint::black_box;
 
@@ -9,22 +9,22 @@ use duologue_protocol::transcript::{Event, Transcript};
 use duologue_protocol::{Decoded, Direction, Frame, Line, LineDecoder, ToHost};
 use serde_json::Value;
 
-/// The yardstick: its ratio is 1.
+/// The reference: its ratio is 1.
 pub const YARDSTICK: &str = "serde_json::Value";
 
-/// One contender.
+/// One subject.
 pub struct Subject {
     /// Its name.
     pub name: &'static str,
-    /// What a reader of the table must know.
+    /// A note for the table.
     pub note: &'static str,
     /// Reads all lines.
     pub run: fn(&[u8]) -> Tally,
-    /// Whether it belongs to somebody else.
+    /// Whether it is another library.
     pub peer: bool,
 }
 
-/// What came of reading a corpus.
+/// The result of reading a corpus.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Lines seen.
@@ -33,8 +33,15 @@ pub struct Tally {
     pub text: usize,
     /// Lines that it could not read.
     pub failures: usize,
-    /// Why the first of them.
+    /// The first error.
     pub first_failure: Option<Error>,
+}
+
+impl Subject {
+    /// Its name, with the version of a peer.
+    pub fn title(&self) -> Result<String> {
+        if self.peer { crate::peers::crate_title(self.name) } else { Ok(self.name.to_owned()) }
+    }
 }
 
 impl Tally {
@@ -50,30 +57,30 @@ impl Tally {
     }
 }
 
-/// Everybody, in the order of the table.
+/// All subjects, in the order of the table.
 pub const SUBJECTS: &[Subject] = &[
     Subject {
         name: "memchr newline scan",
-        note: "the limit: lines are found, not read",
+        note: "the limit: finds lines without reading them",
         run: newline_scan,
         peer: false,
     },
     Subject {
         name: YARDSTICK,
-        note: "the yardstick: `from_slice::<Value>` of each line, in place",
+        note: "the reference: `from_slice::<Value>` of each line, in place",
         run: value,
         peer: false,
     },
     Subject {
         name: "Duologue, typed",
         note: "`LineDecoder` over 256 KiB chunks, `to_host()`, texts touched; tool results stay \
-               unread, as `LazyContent` has it",
+               unread (`LazyContent`)",
         run: typed,
         peer: false,
     },
     Subject {
         name: "Duologue, typed, tool results read",
-        note: "the same, and every tool result is read as well",
+        note: "the same, and every tool result is read",
         run: typed_and_read,
         peer: false,
     },
@@ -85,26 +92,26 @@ pub const SUBJECTS: &[Subject] = &[
     },
     Subject {
         name: "Duologue, typed and folded",
-        note: "`typed`, and `Transcript` folds every line into events, which are taken out",
+        note: "`typed`, and `Transcript` turns every line into events, which are polled",
         run: folded,
         peer: false,
     },
     Subject {
-        name: "claude-codes 2.1.316",
+        name: "claude-codes",
         note: "`ClaudeOutput::parse_json_tolerant`, which its clients call",
         run: claude_codes,
         peer: true,
     },
     Subject {
-        name: "claude-wrapper 0.14.9",
+        name: "claude-wrapper",
         note: "`StreamEvent` by serde, as its streaming queries do; its duplex session has no \
                public parser (a `Value`, cloned for subscribers)",
         run: claude_wrapper,
         peer: true,
     },
     Subject {
-        name: "claude-agent-sdk-rs 0.6.4",
-        note: "its parser is private: what it does, a `Value` turned into its public `Message`",
+        name: "claude-agent-sdk-rs",
+        note: "its parser is private; this does the same: a `Value` converted to its public `Message`",
         run: claude_agent_sdk,
         peer: true,
     },
@@ -112,7 +119,7 @@ pub const SUBJECTS: &[Subject] = &[
 
 const CHUNK: usize = 256 * 1024;
 
-/// Lines in place: no peer is charged for framing or copying.
+/// Lines in place: peers pay nothing for framing or copying.
 fn each_line(mut bytes: &[u8], mut read: impl FnMut(&[u8])) {
     while let Some(end) = memchr::memchr(b'\n', bytes) {
         read(&bytes[..end]);

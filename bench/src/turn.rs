@@ -1,5 +1,5 @@
-//! One very long turn, for those who hold a conversation: `mix` in its proportions, but every delta
-//! belongs to a message, every message becomes whole, and every call has its result.
+//! One very long turn, for complete hosts: the proportions of `mix`, but every delta belongs to a message, every message
+//! is completed, and every call has its result.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! [`Case`]: one thing that must hold, and what came of it.
+//! [`Case`]: one test with a peer, and its result.
 
 use std::fmt;
 use std::future::Future;
@@ -6,15 +6,15 @@ use std::pin::Pin;
 
 use crate::stage::Stage;
 
-/// What comes of a case.
+/// The result of a case.
 pub(crate) type Verdict = Result<(), Trouble>;
 
 /// Why a case did not pass.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The peer cannot do this: it is too old.
+    /// The peer does not have this feature.
     Lacks(String),
-    /// It should have held, and did not.
+    /// The case failed.
     Fails(String),
 }
 
@@ -32,7 +32,7 @@ impl<E: std::error::Error> From<E> for Trouble {
 
 type Run = for<'s> fn(&'s Stage) -> Pin<Box<dyn Future<Output = Verdict> + Send + 's>>;
 
-/// One thing that must hold.
+/// One test with a peer.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,

@@ -1,4 +1,4 @@
-//! The embedded agent and the real one in the same case: the same events, but for what `differences.toml` names.
+//! Compares the events of the embedded agent and of Claude Code in the same case. `differences.toml` lists what may differ.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use duologue_tape::diff::{Difference, compare};
 use duologue_tape::{ReadError, Reader};
+use duologue_testkit::peers::imitated_version;
 use duologue_testkit::{Named, Reasons};
 
 use crate::case::Trouble;
 use crate::matrix::Cell;
-use crate::peers::LIKE;
 
-/// The column of what was compared.
+/// The column of the comparison.
 pub(crate) const COLUMN: &str = "same events";
 
-/// The row of names that nothing needs.
+/// The row for unused entries.
 pub(crate) const LIST: &str = "differences.toml";
 
 /// The tapes of one run of a case, in the order in which its conversations were prepared.
 pub(crate) type Said = Vec<String>;
 
-/// Reads what was recorded. The place of the stage is another in each run, and does not count.
+/// Reads the tapes. The directory of the stage differs in each run and is replaced.
 pub(crate) fn said(tapes: &Path, place: &Path) -> Result<Said, Trouble> {
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(tapes)? {
@@ -29,7 +29,7 @@ pub(crate) fn said(tapes: &Path, place: &Path) -> Result<Said, Trouble> {
     }
     files.sort();
     let place = place.to_string_lossy();
-    // As it stands in the names of directories that the agent makes.
+    // The same path in the names of directories that the agent creates.
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let in_names: String = place.chars().map(plain).collect();
     let mut said = Said::new();
@@ -41,12 +41,12 @@ pub(crate) fn said(tapes: &Path, place: &Path) -> Result<Said, Trouble> {
     Ok(said)
 }
 
-/// What is different on the second tape.
+/// The differences of the second tape.
 pub(crate) fn between(a: &str, b: &str) -> Result<Vec<Difference>, ReadError> {
     compare(&mut Reader::new(a.as_bytes()), &mut Reader::new(b.as_bytes()))
 }
 
-/// The list of what may differ, and what of it was needed.
+/// The accepted differences, and which of them were used.
 #[derive(Debug)]
 pub(crate) struct Differences {
     reasons: Reasons,
@@ -60,7 +60,7 @@ impl Differences {
         Ok(Self { reasons, needed: BTreeSet::new() })
     }
 
-    /// Whether both said the same in this case, the real one first.
+    /// Compares both in this case, Claude Code first.
     pub(crate) fn judge(&mut self, case: &str, real: &Said, ours: &Said) -> Cell {
         let (mut unnamed, mut reasons) = (Vec::new(), BTreeSet::new());
         if real.len() != ours.len() {
@@ -73,7 +73,7 @@ impl Differences {
             };
             for difference in differences {
                 let named = Named {
-                    version: LIKE,
+                    version: imitated_version(),
                     scenario: case,
                     kind: difference.kind.name(),
                     event: &difference.event,
@@ -99,12 +99,12 @@ impl Differences {
         if reasons.is_empty() { Cell::Pass } else { Cell::Differs(reasons) }
     }
 
-    /// Whether every name of the list was needed, once all cases were compared.
+    /// Checks that every entry was used, after all cases were compared.
     pub(crate) fn list(&self) -> Cell {
         let unneeded = self.reasons.unneeded(|name| self.needed.contains(&name));
         if unneeded.is_empty() {
             return Cell::Pass;
         }
-        Cell::Fail(format!("nothing needs these any more:\n  {}", unneeded.join("\n  ")))
+        Cell::Fail(format!("these entries are not used any more:\n  {}", unneeded.join("\n  ")))
     }
 }

@@ -1,24 +1,28 @@
-//! Drift: what another version of Claude Code says and does otherwise than the one that this tree knows best.
+//! Drift: what another version of Claude Code does differently from the tested one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use duologue::protocol::Direction;
 use duologue_tape::Reader;
+use duologue_tape::check::{Kind, check};
 use duologue_tape::diff::shape::{self, Shapes};
+use duologue_testkit::peers::imitated_version;
 use owo_colors::OwoColorize as _;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::case::Case;
 use crate::differences::between;
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, AGENT, LIKE, Peer};
+use crate::peers::{self, Peer};
 use crate::play::{Heard, play};
 use crate::{host, offline};
+
+/// The name of the version that this tree is tested with.
+const TESTED: &str = "tested";
 
 /// How many differences of one kind are shown.
 const SHOWN: usize = 100;
@@ -26,12 +30,12 @@ const SHOWN: usize = 100;
 /// How much of a value is shown.
 const WIDTH: usize = 80;
 
-/// Plays all cases with a version of Claude Code, and reports what is new in it.
+/// Runs all cases with a version of Claude Code, and reports what is new in it.
 ///
-/// Exit codes: 0 if nothing is new, 1 if something is, 2 if that could not be found out.
+/// Exit codes: 0 if nothing is new, 1 if something is new, 2 on an error.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Drift {
-    /// Any published version; the newest if it is not given.
+    /// Any published version; the newest by default. `tested` is the one that this tree is tested with.
     version: Option<String>,
     /// Only cases whose name contains this.
     #[arg(long, value_name = "CASE")]
@@ -39,7 +43,7 @@ pub(crate) struct Drift {
     /// How many cases run at once.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// Keep what was said as tapes, in DIR/CASE/VERSION.
+    /// Keep the tapes, in DIR/CASE/VERSION.
     #[arg(long, value_name = "DIR")]
     tapes: Option<PathBuf>,
 }
@@ -48,43 +52,41 @@ pub(crate) struct Drift {
 pub(crate) fn run(args: &Drift) -> Result<bool> {
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name.contains(only));
     let cases: Vec<Case> = host::CASES.iter().filter(wanted).copied().collect();
-    ensure!(!cases.is_empty(), "there is no such case: --list tells which there are");
-    let cache = peers::cache()?;
+    ensure!(!cases.is_empty(), "no such case; --list prints all cases");
     let version = match &args.version {
+        Some(version) if version == TESTED => imitated_version().to_owned(),
         Some(version) => version.clone(),
         None => peers::newest()?,
     };
-    // Our own program is needed as well: it says what is understood.
-    let names = BTreeSet::from([LIKE, version.as_str(), AGENT]);
-    let all: Vec<Peer> =
-        names.into_iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
+    let names = BTreeSet::from([imitated_version(), version.as_str()]);
+    let real: Vec<Peer> = names.into_iter().map(peers::find).collect::<Result<_>>()?;
     match offline::inside() {
-        None => return offline::enter(&cache, &all, Some(&version)).map(|()| false),
+        None => return offline::enter(&real, Some(&version)).map(|()| false),
         Some(true) => {}
-        Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
+        Some(false) => anstream::eprintln!(
+            "warning: the kernel allows no network namespace, so the network is not cut off"
+        ),
     }
     let temporary = tempfile::tempdir()?;
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
-    let (ours, real): (Vec<Peer>, Vec<Peer>) = all.into_iter().partition(|peer| peer.name == AGENT);
     let places = Arc::new(Semaphore::new(args.jobs.max(1)));
     let (matrix, heard) = runtime.block_on(play(&cases, &real, &places, tapes));
 
-    let duologue = ours.first().and_then(Peer::duologue).context("our program is missing")?;
     let found = [
-        section("What this tree does not know", unknown(&duologue, tapes, &cases, &version)?),
+        section("What this tree does not know", unknown(tapes, &cases, &version)?),
         section(
-            &format!("Types and fields that {LIKE} did not show in the same cases"),
+            &format!("Types and fields that {} did not show in the same cases", imitated_version()),
             shapes(tapes, &cases, &version)?,
         ),
-        section("Cases that come out otherwise", verdicts(&matrix, &cases, &version)),
+        section("Cases with another result", verdicts(&matrix, &cases, &version)),
     ];
-    // What happens beside each other comes in any order, so that this alone means nothing.
-    section("What happened otherwise; some of it by luck", events(&heard, &cases, &version));
+    // Concurrent events come in any order, so these differences alone mean nothing.
+    section("Different events; some of them depend on timing", events(&heard, &cases, &version));
     Ok(found.iter().all(|found| !found))
 }
 
-/// Shows a part of the report. True if there is anything in it.
+/// Prints a section of the report. True if it is not empty.
 fn section(title: &str, lines: Vec<String>) -> bool {
     anstream::println!("\n{}", title.bold());
     if lines.is_empty() {
@@ -112,39 +114,37 @@ fn recorded(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<PathBuf>>
     Ok(files)
 }
 
-/// What `duologue check` does not know, each once, with how often it was seen.
-fn unknown(duologue: &Path, tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
-    let mut check = Command::new(duologue);
-    let output = check.args(["check", "--json"]).args(recorded(tapes, cases, version)?).output();
-    let output = output.with_context(|| format!("cannot run {}", duologue.display()))?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(matches!(output.status.code(), Some(0 | 1)), "duologue check failed: {stderr}");
-    let report: Value = serde_json::from_slice(&output.stdout)?;
+/// What the check does not know in the agent's lines, each once, with how often it was seen.
+fn unknown(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
-    for file in items(&report["files"]) {
-        for (list, what) in [
-            ("unknown", "type"),
-            ("unknown_fields", "field"),
-            ("unknown_words", "word"),
-            ("malformed", "malformed"),
-        ] {
-            let of_the_agent = items(&file[list]).iter().filter(|at| at["direction"] == "to_host");
-            for at in of_the_agent {
-                let name = [&at["type"], &at["subtype"]].into_iter().filter_map(Value::as_str);
-                let name = name.collect::<Vec<_>>().join("/");
-                let parts = ["name", "tag", "path", "word", "reason"].map(|part| at[part].as_str());
-                let parts: Vec<&str> =
-                    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-                *found.entry(format!("{what} {} of {name}", parts.join(" "))).or_default() +=
-                    at["count"].as_u64().unwrap_or(1);
+    let mut add = |kind: Option<&Kind>, what: String, count| {
+        if kind.is_none_or(|kind| kind.direction == Direction::ToHost) {
+            let name = kind.map(|kind| format!(" of {}", kind.name())).unwrap_or_default();
+            *found.entry(format!("{what}{name}")).or_default() += count;
+        }
+    };
+    for file in recorded(tapes, cases, version)? {
+        let context = || format!("cannot check {}", file.display());
+        let opened = File::open(&file).with_context(context)?;
+        let report = check(&mut Reader::new(opened)).with_context(context)?;
+        for (tag, count) in report.unknown_tags.iter() {
+            let what = format!("type {} {} {}", tag.name, tag.tag, tag.path);
+            add(Some(&tag.message), what.trim_end().to_owned(), count);
+        }
+        for (field, count) in report.unknown_fields.iter() {
+            add(Some(&field.message), format!("field {}", field.path), count);
+        }
+        for (word, count) in report.unknown_words.iter() {
+            let what = format!("word {} {}", word.at.path, word.word);
+            add(Some(&word.at.message), what, count);
+        }
+        for malformed in &report.malformed.first {
+            if malformed.direction == Direction::ToHost {
+                add(None, format!("malformed {}", malformed.reason), 1);
             }
         }
     }
     Ok(found.into_iter().map(|(what, times)| format!("{what} ({times} times)")).collect())
-}
-
-fn items(list: &Value) -> &[Value] {
-    list.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// Types and fields that were added.
@@ -156,7 +156,7 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
         }
         Ok(all)
     };
-    let differences = shape::compare(&read(LIKE)?, &read(version)?);
+    let differences = shape::compare(&read(imitated_version())?, &read(version)?);
     let types = differences.added_types.iter().map(|kind| format!("type {kind}"));
     let fields = differences.added_fields.iter().map(|(kind, path)| format!("{path} of {kind}"));
     Ok(types.chain(fields).collect())
@@ -165,10 +165,10 @@ fn shapes(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
 /// Cases that fail, or that one of the two passes and the other does not.
 fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
     let differs = |case: &Case| {
-        let known = matrix.cell(case.name, LIKE).map_or("", Cell::word);
+        let known = matrix.cell(case.name, imitated_version()).map_or("", Cell::word);
         let cell = matrix.cell(case.name, version)?;
         let why = match cell {
-            // Only what is compared can differ, and that is told apart.
+            // Only the comparison can differ, and it is reported separately.
             Cell::Pass | Cell::Differs(_) => "",
             Cell::Lacks(why) | Cell::Fail(why) => why,
         };
@@ -179,14 +179,14 @@ fn verdicts(matrix: &Matrix, cases: &[Case], version: &str) -> Vec<String> {
     cases.iter().filter_map(differs).collect()
 }
 
-/// What happened otherwise, by kind, with the first of each.
+/// Different events by kind, with the first of each.
 fn events(heard: &Heard, cases: &[Case], version: &str) -> Vec<String> {
     let mut kinds: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for case in cases {
         let of = |version: &str| heard.get(&(case.name, version.to_owned()));
-        let (Some(known), Some(new)) = (of(LIKE), of(version)) else { continue };
+        let (Some(known), Some(new)) = (of(imitated_version()), of(version)) else { continue };
         for (known, new) in known.iter().zip(new) {
-            // A tape that cannot be read was told of before.
+            // A tape that cannot be read was reported before.
             for difference in between(known, new).unwrap_or_default() {
                 let field = difference.field.as_deref().unwrap_or_default();
                 let kind = format!("{} {} {field}", difference.kind.name(), difference.event);

@@ -1,4 +1,4 @@
-//! Our host, against an agent.
+//! The cases of our host with an agent.
 
 mod agents;
 mod control;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, Trouble, cases};
 
-/// What must hold between our host and an agent.
+/// All cases.
 pub(crate) const CASES: &[Case] = cases! {
     talk: text several_turns partial blocks image unicode structured_output blocking one_shot;
-    permissions: allow deny deny_and_interrupt changed_input always set_mode by_hand nobody
+    permissions: allow deny deny_and_interrupt changed_input always set_mode by_hand no_handler
         slow_answer two_at_once modes;
     person: question question_skipped plan plan_rejected;
     hooks: allow deny changed_input prompt_context stop_again broken_denies too_late;
@@ -42,12 +42,12 @@ fn call(name: &str, input: Value) -> Reply {
     Reply::new().say(Block::tool(name, input))
 }
 
-/// A command that is asked for: it leaves a file.
+/// A command that needs permission and creates a file.
 fn touch(file: &str) -> Reply {
     call("Bash", json!({ "command": format!("touch {file}"), "description": "Leave a file" }))
 }
 
-/// A model that says these, one after the other.
+/// A model with these replies, in order.
 fn says(replies: impl IntoIterator<Item = Reply>) -> Scenario {
     replies.into_iter().fold(Scenario::new(), Scenario::reply)
 }
@@ -70,7 +70,7 @@ async fn ask(session: &Session, prompt: &str) -> Result<(Vec<Event>, TurnOutcome
 fn texts(events: &[Event]) -> Vec<String> {
     let of_main = events.iter().filter(|event| event.agent().is_none());
     let text = |event: &Event| match event {
-        Event::Text(text) => text.text.as_str().map(str::to_owned),
+        Event::Text(text) => Some(text.text.to_string()),
         _ => None,
     };
     of_main.filter_map(text).collect()
@@ -80,32 +80,32 @@ fn texts(events: &[Event]) -> Vec<String> {
 fn tool_results(events: &[Event]) -> Vec<(String, bool)> {
     let result = |event: &Event| match event {
         Event::ToolResult(result) => {
-            let content = result.content.value().and_then(|content| content.read().ok());
+            let content = result.content.as_ref().and_then(|content| content.read().ok());
             let text = content.map(|content| content.text()).unwrap_or_default();
-            Some((text, result.is_error.is_true()))
+            Some((text, result.is_error))
         }
         _ => None,
     };
     events.iter().filter_map(result).collect()
 }
 
-/// A reply that breaks off after its first word, until [`Server::resume`](duologue_model::Server::resume): so that what
-/// the case does meanwhile happens in the middle of the turn, however slow the machine is.
+/// A reply that stalls after its first word until [`Server::resume`](duologue_model::Server::resume), so that the case can
+/// act in the middle of the turn on a machine of any speed.
 fn held(text: &str) -> Reply {
     Reply::text(text).chunk(Chunk::Words).stall_after(3)
 }
 
-/// Reads until the model speaks: then the turn has begun, for the agent and on the tape. Needs partial messages.
+/// Reads until the first text delta: then the turn has begun, for the agent and on the tape. Needs partial messages.
 async fn until_it_speaks(turn: &mut Turn) -> Result<(), Trouble> {
     while let Some(event) = turn.next().await? {
         if matches!(event, Event::TextDelta(_)) {
             return Ok(());
         }
     }
-    Err(Trouble::fails("the turn ended without a word"))
+    Err(Trouble::fails("the turn ended without a text delta"))
 }
 
-/// Waits until the agent has read all that was written so far: it reads its lines in their order, and answers this one.
+/// Waits until the agent has read everything written so far: it reads lines in order, and answers this request.
 async fn read_so_far(session: &Session) -> Result<(), Trouble> {
     session.control().set_permission_mode(PermissionMode::Default).await?;
     Ok(())
@@ -116,7 +116,7 @@ fn count(events: &[Event], name: &str) -> usize {
     events.iter().filter(|event| event.tag() == name).count()
 }
 
-/// Ends the session and says if it did not end well.
+/// Closes the session; an error fails the case.
 async fn close(session: Session) -> Result<(), Trouble> {
     session.close().await?;
     Ok(())

@@ -1,9 +1,9 @@
-//! Runs this project's host against the real Claude Code, in several versions, and against the embedded agent, with a
-//! scripted model on loopback and no network. What the embedded agent says is compared with what the real one says.
-//! The official SDKs drive both. What came of it is a table.
+//! Runs this project's host with the real Claude Code, in several versions, and with the embedded agent, with a scripted
+//! model on loopback and without a network. It compares the events of the embedded agent with those of Claude Code. The
+//! official SDKs drive both. The results are tables.
 //!
-//! Installing and building come first; installing needs the network. Then the program starts itself again where there is
-//! none, with an environment that holds nothing of the outer one.
+//! It first installs and builds what it needs, which needs a network. Then it starts itself again without one, in a
+//! scrubbed environment.
 
 mod case;
 mod differences;
@@ -17,6 +17,7 @@ mod play;
 mod sdk;
 mod stage;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
+use duologue_testkit::peers::{imitated_version, peer};
 use tokio::sync::Semaphore;
 
 use case::Case;
@@ -32,14 +34,13 @@ use matrix::Matrix;
 use peers::Peer;
 use play::{compare, play};
 
-/// Tests this project against the real Claude Code, and its agent beside it.
+/// Tests this project against the real Claude Code and the official SDKs.
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Args {
     #[command(subcommand)]
     command: Option<Job>,
-    /// Only these: `agent` is the embedded agent, all others are versions of Claude Code. Any published
-    /// one will do. With `agent` and 2.1.325, what both say is compared.
+    /// Only these: `agent` is the embedded agent, all others are published versions of Claude Code. With `agent` and the version that it imitates, both are compared.
     #[arg(long = "peer", value_name = "PEER")]
     peers: Vec<String>,
     /// Only cases whose name contains this; `sdk/` are those of the SDKs, `sdk/THING` is one of them.
@@ -51,13 +52,13 @@ struct Args {
     /// Write the tables to this file.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Fail if this file says something else than the tables.
+    /// Fail if this file is out of date.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["only", "peers"])]
     check: Option<PathBuf>,
-    /// Run the newest published version beside the others. It does not decide.
+    /// Also run the newest published version. It does not affect the result.
     #[arg(long)]
     newest: bool,
-    /// Keep what was said as tapes, in DIR/CASE/PEER.
+    /// Keep the tapes, in DIR/CASE/PEER.
     #[arg(long, value_name = "DIR")]
     tapes: Option<PathBuf>,
     /// List the cases.
@@ -65,16 +66,30 @@ struct Args {
     list: bool,
 }
 
-/// What else can be done.
+/// Other jobs.
 #[derive(Debug, clap::Subcommand)]
 enum Job {
     Drift(Drift),
+    /// Install peers at their pinned versions and print their directories, one on each line.
+    Install {
+        /// Names from `peers.toml`: `claude-code`, `python-sdk`, `typescript-sdk`.
+        #[arg(required = true)]
+        peers: Vec<String>,
+    },
+    /// Run a program without a network, in the environment that the peers get.
+    Offline {
+        /// The program and its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
     let done = match &args.command {
         Some(Job::Drift(drift)) => drift::run(drift),
+        Some(Job::Install { peers }) => install(peers),
+        Some(Job::Offline { command }) => run_offline(command),
         None => run(&args),
     };
     match done {
@@ -87,13 +102,26 @@ fn main() -> ExitCode {
     }
 }
 
+fn install(names: &[String]) -> Result<bool> {
+    for name in names {
+        let peer = peer(name);
+        anstream::println!("{}", peer.install(peer.version())?.display());
+    }
+    Ok(true)
+}
+
+fn run_offline(command: &[OsString]) -> Result<bool> {
+    let (program, args) = command.split_first().context("no program is named")?;
+    offline::run(program, args).map(|()| false)
+}
+
 fn run(args: &Args) -> Result<bool> {
     let wanted = |case: &&Case| args.only.as_ref().is_none_or(|only| case.name.contains(only));
     let cases: Vec<Case> = host::CASES.iter().filter(wanted).copied().collect();
     let things = args.only.as_deref().map(|only| only.strip_prefix(sdk::ROOM));
     ensure!(
         !cases.is_empty() || things.flatten().is_some(),
-        "there is no such case: --list tells which there are"
+        "no such case; --list prints all cases"
     );
     if args.list {
         for case in cases {
@@ -101,31 +129,31 @@ fn run(args: &Args) -> Result<bool> {
         }
         return Ok(true);
     }
-    let cache = peers::cache()?;
     let mut names: Vec<&str> = match args.peers.as_slice() {
-        [] => peers::NAMES.to_vec(),
+        [] => peers::names(),
         some => some.iter().map(String::as_str).collect(),
     };
     let newest = if args.newest { Some(peers::newest()?) } else { None };
     let beside = newest.as_deref().filter(|newest| !names.contains(newest));
     names.extend(beside);
-    let peers: Vec<Peer> =
-        names.iter().map(|name| peers::find(&cache, name)).collect::<Result<_>>()?;
+    let peers: Vec<Peer> = names.iter().map(|name| peers::find(name)).collect::<Result<_>>()?;
     let find = |name: &str| peers.iter().find(|peer| peer.name == name);
-    let (real, ours) = (find(peers::LIKE), find(peers::AGENT));
-    // Where cases are chosen, those of the SDKs must be named.
+    let (real, ours) = (find(imitated_version()), find(peers::AGENT));
+    // If cases are selected, those of the SDKs must be selected too.
     let driven: Vec<&Peer> = match things {
         Some(None) => Vec::new(),
-        // The command of our agent plays the model for both.
+        // The command of our agent serves the model for both.
         _ => ours.iter().flat_map(|ours| std::iter::once(*ours).chain(real)).collect(),
     };
     if offline::inside().is_none() && !driven.is_empty() {
-        sdk::Sdk::ALL.iter().try_for_each(|sdk| sdk.install(&cache))?;
+        sdk::Sdk::ALL.iter().try_for_each(|sdk| sdk.install().map(drop))?;
     }
     match offline::inside() {
-        None => return offline::enter(&cache, &peers, newest.as_deref()).map(|()| false),
+        None => return offline::enter(&peers, newest.as_deref()).map(|()| false),
         Some(true) => {}
-        Some(false) => anstream::eprintln!("the kernel allows no network of our own: going on"),
+        Some(false) => anstream::eprintln!(
+            "warning: the kernel allows no network namespace, so the network is not cut off"
+        ),
     }
     let temporary = tempfile::tempdir()?;
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
@@ -141,7 +169,6 @@ fn run(args: &Args) -> Result<bool> {
             .into_iter()
             .collect(),
         places: Arc::clone(&places),
-        cache,
     };
     let (sdks, (mut matrix, heard)) = runtime.block_on(async {
         tokio::join!(sdk::drive_all(drivers, &driven), play(&cases, &peers, &places, tapes))
@@ -165,7 +192,7 @@ fn run(args: &Args) -> Result<bool> {
         let (holds, all) = matrix.count();
         let again = matrix.second_attempts();
         anstream::eprintln!(
-            "{name}: {holds} of {all} cells hold; {} needed a second attempt",
+            "{name}: {holds} of {all} cells pass; {} needed a second attempt",
             again.len()
         );
         for (row, column, why) in again {
@@ -182,7 +209,7 @@ fn run(args: &Args) -> Result<bool> {
         let stale = document::stale(&old, &document);
         ensure!(
             stale.is_empty(),
-            "{} says something else; --write writes it again\n  {}",
+            "{} is out of date; --write updates it\n  {}",
             file.display(),
             stale.join("\n  ")
         );
@@ -190,7 +217,7 @@ fn run(args: &Args) -> Result<bool> {
     Ok(all_is_well(&matrix, &sdks))
 }
 
-/// Whether no cell that decides is red: then the exit code is 0, else 1.
+/// Whether no cell fails: then the exit code is 0, otherwise 1.
 fn all_is_well(host: &Matrix, sdks: &Matrix) -> bool {
     host.failures().is_empty() && sdks.failures().is_empty()
 }

@@ -1,4 +1,4 @@
-//! The table of what holds: a row for each case, a column for each peer.
+//! The table of results: a row for each case, a column for each peer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,19 +7,19 @@ use owo_colors::OwoColorize as _;
 
 use crate::case::{Trouble, Verdict};
 
-/// What stands in one cell.
+/// The result in one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Pass,
-    /// It holds, but for what is known to differ, and why.
+    /// The case passes with known differences.
     Differs(Vec<String>),
-    /// The peer cannot do it, and why.
+    /// The peer does not have the feature, and why.
     Lacks(String),
     Fail(String),
 }
 
 impl Cell {
-    /// In one word.
+    /// The result as one word.
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -46,7 +46,7 @@ pub(crate) struct Matrix {
     columns: Vec<String>,
     rows: Vec<String>,
     cells: BTreeMap<(String, String), Cell>,
-    /// Columns that do not decide.
+    /// Columns that do not affect the result.
     beside: Vec<String>,
     /// The cells that needed a second attempt, and why the first failed.
     again: BTreeMap<(String, String), String>,
@@ -67,21 +67,21 @@ impl Matrix {
         self.again.insert((row.to_owned(), column.to_owned()), why);
     }
 
-    /// The cells that needed a second attempt, whatever came of it, each with the first failure.
+    /// The cells that needed a second attempt, each with the first failure.
     pub(crate) fn second_attempts(&self) -> Vec<(&str, &str, &str)> {
         let all = self.again.iter();
         all.map(|((row, column), why)| (row.as_str(), column.as_str(), why.as_str())).collect()
     }
 
-    /// Rows and columns in this order, whatever came first.
+    /// Sorts rows and columns in this order.
     pub(crate) fn arrange(&mut self, rows: &[&str], columns: &[&str]) {
         let place = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
         self.rows.sort_by_key(|row| place(rows, row));
-        // What is not named comes last.
+        // Others come last.
         self.columns.sort_by_key(|column| place(columns, column).unwrap_or(usize::MAX));
     }
 
-    /// Whatever stands in this column, it does not decide. Its name says so.
+    /// Marks a column that does not affect the result.
     pub(crate) fn beside(&mut self, column: &str, mark: &str) {
         let marked = format!("{column}{mark}");
         for row in self.rows.clone() {
@@ -112,7 +112,7 @@ impl Matrix {
         self.cells.get(&(row.to_owned(), column.to_owned()))
     }
 
-    /// The cells that fail, and decide.
+    /// The failed cells that affect the result.
     pub(crate) fn failures(&self) -> Vec<(&str, &str, &str)> {
         let cells = self.cells.iter();
         let failed = cells.filter_map(|((row, column), cell)| match cell {
@@ -124,13 +124,13 @@ impl Matrix {
         failed.collect()
     }
 
-    /// How many cells hold, with or without a known difference, and how many there are.
+    /// How many cells pass, with or without a known difference, and how many there are.
     pub(crate) fn count(&self) -> (usize, usize) {
         let holds = |cell: &&Cell| matches!(cell, Cell::Pass | Cell::Differs(_));
         (self.cells.values().filter(holds).count(), self.cells.len())
     }
 
-    /// For a terminal.
+    /// Prints the table to the terminal.
     pub(crate) fn show(&self) {
         let width = self.rows.iter().map(|row| row.len()).max().unwrap_or(0);
         let mut head = format!("{:width$}", "");

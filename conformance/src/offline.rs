@@ -1,38 +1,50 @@
-//! Runs the cases where no network is, with an environment that holds nothing of the outer one.
+//! Runs the cases without a network, in an environment that holds nothing of the outer one.
 
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
+use duologue_testkit::peers::{CACHE, cache, environment, without_network};
 
 use crate::peers::{self, Peer};
 
-/// Set in the process that runs the cases.
+/// Set in the process that runs the cases: `offline`, or `online` where the kernel allows no network namespace.
 const INSIDE: &str = "DUOLOGUE_CONFORMANCE_INSIDE";
 
-/// What the inner process may know of the outer one.
-const KEPT: &[&str] = &["PATH", "TERM", "LANG", "NO_COLOR", "DUOLOGUE_CONFORMANCE_CACHE", "TMPDIR"];
+/// The variables that the inner process keeps.
+const KEPT: &[&str] = &["PATH", "TERM", "LANG", "NO_COLOR", "TMPDIR"];
 
 /// Whether this process is the one that runs the cases, and if so whether it has no network.
 pub(crate) fn inside() -> Option<bool> {
     std::env::var(INSIDE).ok().map(|how| how == "offline")
 }
 
-/// Replaces this process by one with a scrubbed environment, in a network of its own where the kernel
-/// allows that. Returns only if it fails.
-pub(crate) fn enter(cache: &Path, peers: &[Peer], newest: Option<&str>) -> Result<()> {
-    let program = std::env::current_exe().context("this program cannot be found")?;
-    let args: Vec<_> = std::env::args_os().skip(1).collect();
-    let unshare = network_namespace();
-    let mut command = match unshare {
-        Some(flags) => {
-            let mut command = Command::new("unshare");
-            command.args(flags).args(["--net", "sh", "-c"]);
-            command.arg(r#"ip link set lo up && exec "$0" "$@""#).arg(&program);
-            command
-        }
-        None => Command::new(&program),
+/// Replaces this process by the same program without a network. Returns only if that fails.
+pub(crate) fn enter(peers: &[Peer], newest: Option<&str>) -> Result<()> {
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut command = command(program.as_os_str(), &args)?;
+    if let Some(agent) = peers.iter().find(|peer| peer.name == peers::AGENT) {
+        command.env(peers::AGENT_PROGRAM, &agent.program);
+    }
+    if let Some(newest) = newest {
+        command.env(peers::NEWEST, newest);
+    }
+    Err(command.exec()).context("the cases cannot be started")
+}
+
+/// Replaces this process by a program without a network, in the environment of the peers. Returns only if that fails.
+pub(crate) fn run(program: &OsStr, args: &[OsString]) -> Result<()> {
+    let mut command = command(program, args)?;
+    Err(command.exec()).with_context(|| format!("{} cannot be started", program.display()))
+}
+
+/// A command with a scrubbed environment, and without a network where the kernel allows that.
+fn command(program: &OsStr, args: &[OsString]) -> Result<Command> {
+    let (mut command, inside) = match without_network(program) {
+        Some(command) => (command, "offline"),
+        None => (Command::new(program), "online"),
     };
     command.args(args).env_clear();
     for name in KEPT {
@@ -40,24 +52,6 @@ pub(crate) fn enter(cache: &Path, peers: &[Peer], newest: Option<&str>) -> Resul
             command.env(name, value);
         }
     }
-    command.env("DUOLOGUE_CONFORMANCE_CACHE", cache);
-    if let Some(agent) = peers.iter().find(|peer| peer.name == peers::AGENT) {
-        command.env(peers::AGENT_PROGRAM, &agent.program);
-    }
-    if let Some(newest) = newest {
-        command.env(peers::NEWEST, newest);
-    }
-    command.env(INSIDE, if unshare.is_some() { "offline" } else { "online" });
-    Err(command.exec()).context("the cases cannot be started")
-}
-
-/// How a network namespace can be made here, if it can.
-fn network_namespace() -> Option<&'static [&'static str]> {
-    const WAYS: &[&[&str]] = &[&[], &["--map-root-user"]];
-    let works = |flags: &[&str]| {
-        let mut try_it = Command::new("unshare");
-        try_it.args(flags).args(["--net", "ip", "link", "set", "lo", "up"]);
-        try_it.output().is_ok_and(|output| output.status.success())
-    };
-    WAYS.iter().copied().find(|flags| works(flags))
+    command.envs(environment()).env(CACHE, cache()?).env(INSIDE, inside);
+    Ok(command)
 }

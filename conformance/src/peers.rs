@@ -1,35 +1,33 @@
-//! The peers: the real Claude Code, in the versions that decide, from its registry into a cache; and the embedded
-//! agent, built from this tree.
+//! The agents that the cases run with: Claude Code in its pinned versions, and the embedded agent, built from this tree.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use duologue::launch::CliVersion;
+use duologue_testkit::peers::{claude, imitated_version, peer, run};
 use serde_json::Value;
-
-/// All peers: the versions that decide, newest first, and the embedded agent.
-pub(crate) const NAMES: &[&str] = &[LIKE, "2.1.197", "2.1.52", "2.0.77", "1.0.128", AGENT];
-
-/// The version that the embedded agent is to be like.
-pub(crate) const LIKE: &str = "2.1.325";
 
 /// The embedded agent.
 pub(crate) const AGENT: &str = "agent";
 
-/// Where the embedded agent is; it is built if this is not set.
+/// The path of the embedded agent; it is built if this is not set.
 pub(crate) const AGENT_PROGRAM: &str = "DUOLOGUE_CONFORMANCE_AGENT";
 
-/// Which version is the newest published one; the registry is asked if this is not set.
+/// The newest published version; the registry is asked if this is not set.
 pub(crate) const NEWEST: &str = "DUOLOGUE_CONFORMANCE_NEWEST";
 
-const PACKAGE: &str = "@anthropic-ai/claude-code";
+/// All agents: the pinned versions, newest first, and the embedded agent.
+pub(crate) fn names() -> Vec<&'static str> {
+    let versions = peer("claude-code").versions.iter().map(String::as_str);
+    versions.chain([AGENT]).collect()
+}
 
-/// An agent that is there.
+/// An agent that can be started.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) name: String,
-    /// The version that it is, or that it is like.
+    /// Its version, or the version that it imitates.
     pub(crate) version: CliVersion,
     pub(crate) program: PathBuf,
 }
@@ -41,18 +39,18 @@ impl Peer {
     }
 }
 
-/// Finds a peer by its name, and sees that it is there.
-pub(crate) fn find(cache: &Path, name: &str) -> Result<Peer> {
-    if name == AGENT { embedded() } else { install(cache, name) }
+/// Finds a peer by its name; installs or builds it if necessary.
+pub(crate) fn find(name: &str) -> Result<Peer> {
+    if name == AGENT { embedded() } else { install(name) }
 }
 
-/// The embedded agent, as a program that is called like the real one.
+/// The embedded agent, as a program called `claude`.
 fn embedded() -> Result<Peer> {
     let program = match std::env::var_os(AGENT_PROGRAM) {
         Some(program) => PathBuf::from(program),
         None => build()?,
     };
-    Ok(Peer { name: AGENT.to_owned(), version: parse(LIKE)?, program })
+    Ok(Peer { name: AGENT.to_owned(), version: parse(imitated_version())?, program })
 }
 
 /// The newest published version.
@@ -60,16 +58,12 @@ pub(crate) fn newest() -> Result<String> {
     if let Ok(known) = std::env::var(NEWEST) {
         return Ok(known);
     }
-    let mut npm = Command::new("npm");
-    npm.args(["view", "--silent", PACKAGE, "version"]);
-    let output = npm.output().with_context(|| format!("cannot run {npm:?}"))?;
-    ensure!(output.status.success(), "{npm:?} failed: {}", output.status);
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let version = peer("claude-code").newest()?;
     parse(&version)?;
     Ok(version)
 }
 
-/// Builds `duologue`, and lets it write a `claude` that is its agent.
+/// Builds `duologue` and installs its agent as `claude`.
 fn build() -> Result<PathBuf> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--package", "duologue-cli", "--bin", "duologue"]);
@@ -83,7 +77,7 @@ fn build() -> Result<PathBuf> {
     let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
     let built =
         messages.flatten().find_map(|message| message["executable"].as_str().map(PathBuf::from));
-    let duologue = built.context("cargo did not say what it built")?;
+    let duologue = built.context("cargo named no executable")?;
     let folder = duologue.with_file_name("conformance-agent");
     run(Command::new(&duologue).args(["agent", "--install"]).arg(&folder).stdout(Stdio::null()))?;
     Ok(folder.join("claude"))
@@ -91,52 +85,14 @@ fn build() -> Result<PathBuf> {
 
 fn parse(version: &str) -> Result<CliVersion> {
     CliVersion::parse(version)
-        .with_context(|| format!("{version} is no version, and not {AGENT:?}"))
+        .with_context(|| format!("{version} is neither a version nor {AGENT:?}"))
 }
 
-/// Where what was installed is kept: outside the tree, so that the next run finds it.
-pub(crate) fn cache() -> Result<PathBuf> {
-    if let Some(cache) = std::env::var_os("DUOLOGUE_CONFORMANCE_CACHE") {
-        return Ok(cache.into());
-    }
-    let base = match std::env::var_os("XDG_CACHE_HOME") {
-        Some(base) => PathBuf::from(base),
-        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache"),
-    };
-    Ok(base.join("duologue-conformance"))
-}
-
-/// Installs a version, unless it is there.
-fn install(cache: &Path, version: &str) -> Result<Peer> {
+/// Installs a version of Claude Code unless it is installed.
+fn install(version: &str) -> Result<Peer> {
     let parsed = parse(version)?;
-    let place = cache.join("claude-code").join(version);
-    let program = place.join("node_modules/.bin/claude");
-    // Written last: a place without it is half done.
-    let done = place.join("installed");
-    if !done.exists() {
-        npm_install(&place, &[&format!("{PACKAGE}@{version}")], &[])?;
-        std::fs::write(&done, version)?;
-    }
-    if !program.exists() {
-        bail!("{} is missing: remove its directory and try again", program.display());
-    }
+    let folder = peer("claude-code").install(version)?;
+    let program = claude(&folder);
+    ensure!(program.exists(), "{} is missing: remove {}", program.display(), folder.display());
     Ok(Peer { name: version.to_owned(), version: parsed, program })
-}
-
-/// Installs packages of npm.
-pub(crate) fn npm_install(place: &Path, packages: &[&str], options: &[&str]) -> Result<()> {
-    anstream::eprintln!("installing {}", packages.join(" "));
-    std::fs::create_dir_all(place)?;
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--silent", "--prefix"]);
-    run(npm.arg(place).args(packages).args(options).stdout(Stdio::null()))
-}
-
-/// Runs a command to its end, and says what it was if it fails.
-pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} failed: {status}");
-    }
-    Ok(())
 }

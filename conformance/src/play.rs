@@ -25,7 +25,7 @@ const CASE_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long processes may take to be gone after a case.
 const PROCESSES_GONE: Duration = Duration::from_secs(5);
 
-/// What each peer said in each case that it passed.
+/// The tapes of each peer in each case that it passed.
 pub(crate) type Heard = HashMap<(&'static str, String), Said>;
 
 /// Runs all cases with all peers. The matrix has a cell for each, whatever happens to the case.
@@ -54,20 +54,20 @@ pub(crate) async fn play(
         }
     }
     let mut matrix = Matrix::default();
-    // A cell without a verdict is red.
+    // A cell without a result is red.
     for peer in peers {
         for case in cases {
-            matrix.set(case.name, &peer.name, Cell::Fail("the case has no verdict".to_owned()));
+            matrix.set(case.name, &peer.name, Cell::Fail("the case has no result".to_owned()));
         }
     }
     let mut heard = Heard::new();
     while let Some(done) = running.join_next().await {
         let (row, column, done, first_failure) = match done {
             Ok(done) => done,
-            // What can panic runs in `attempt`. If this task did all the same, its cell stays red.
+            // Cases run in `attempt`, which catches panics. If this task panics anyway, its cell stays red.
             Err(error) => {
                 let error = duologue::protocol::visible::line(&error.to_string()).into_owned();
-                anstream::eprintln!("a case ended without a verdict: {error}");
+                anstream::eprintln!("a case ended without a result: {error}");
                 continue;
             }
         };
@@ -81,7 +81,7 @@ pub(crate) async fn play(
     (matrix, heard)
 }
 
-/// Compares what two peers said, the real one first.
+/// Compares two peers, Claude Code first.
 pub(crate) async fn compare(
     cases: &[Case],
     pair: [&Peer; 2],
@@ -128,7 +128,7 @@ pub(crate) fn panic_message(error: JoinError) -> String {
     format!("it panicked: {}", text.unwrap_or_else(|| "no message".to_owned()))
 }
 
-/// One case with one peer: what was said. Nothing may be left running afterwards.
+/// Runs one case with one peer and returns its tapes. No process may be left running.
 async fn perform(case: Case, peer: &Peer, tapes: &Path) -> Result<Said, Trouble> {
     let tapes = tapes.join(case.name.replace('/', "-")).join(&peer.name);
     let stage = Stage::new(peer.clone(), tapes.clone())?;
@@ -162,11 +162,14 @@ mod tests {
     use super::play;
     use crate::case::{Case, Trouble};
     use crate::matrix::{Cell, Matrix};
-    use crate::peers::{LIKE, Peer};
+    use crate::peers::Peer;
+
+    /// Its program is never started.
+    const PEER: &str = "1.2.3";
 
     fn peer() -> Peer {
-        let version = CliVersion::parse(LIKE).unwrap();
-        Peer { name: LIKE.to_owned(), version, program: PathBuf::from("never-started") }
+        let version = CliVersion::parse(PEER).unwrap();
+        Peer { name: PEER.to_owned(), version, program: PathBuf::from("never-started") }
     }
 
     async fn run(cases: &[Case]) -> Matrix {
@@ -183,8 +186,8 @@ mod tests {
         ];
         let matrix = run(&cases).await;
         let panicked = Cell::Fail("it panicked: no luck".to_owned());
-        assert_eq!(matrix.cell("test/panics", LIKE), Some(&panicked));
-        assert_eq!(matrix.cell("test/passes", LIKE), Some(&Cell::Pass));
+        assert_eq!(matrix.cell("test/panics", PEER), Some(&panicked));
+        assert_eq!(matrix.cell("test/passes", PEER), Some(&Cell::Pass));
         assert!(!crate::all_is_well(&matrix, &Matrix::default()), "the exit code would be 0");
     }
 
@@ -203,8 +206,8 @@ mod tests {
         };
         let steady = Case { name: "test/steady", run: |_| Box::pin(async { Ok(()) }) };
         let matrix = run(&[lucky, steady]).await;
-        assert_eq!(matrix.cell("test/lucky", LIKE), Some(&Cell::Pass));
-        assert_eq!(matrix.second_attempts(), [("test/lucky", LIKE, "a race")]);
-        assert_eq!(matrix.cell("test/steady", LIKE), Some(&Cell::Pass));
+        assert_eq!(matrix.cell("test/lucky", PEER), Some(&Cell::Pass));
+        assert_eq!(matrix.second_attempts(), [("test/lucky", PEER, "a race")]);
+        assert_eq!(matrix.cell("test/steady", PEER), Some(&Cell::Pass));
     }
 }

@@ -1,25 +1,25 @@
-//! The official SDKs, unmodified: from their registries into the cache, then each drives the embedded agent and the
-//! real Claude Code, by the drivers in `sdk/`.
+//! The official SDKs, unmodified: each drives the embedded agent and the real Claude Code, with the drivers in `sdk/`.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use duologue_testkit::peers;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::sync::Semaphore;
 
 use crate::matrix::{Cell, Matrix};
-use crate::peers::{self, Peer};
+use crate::peers::{AGENT, Peer};
 use crate::play::panic_message;
 
-/// What the rows of the SDKs begin with.
+/// The prefix of the rows of the SDKs.
 pub(crate) const ROOM: &str = "sdk/";
 
-/// How long all things of one driver may take.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// Timeout for one driver.
+const DRIVER_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// An official SDK.
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +38,15 @@ impl Sdk {
         }
     }
 
-    pub(crate) const fn version(self) -> &'static str {
-        match self {
-            Self::Python => "0.2.182",
-            Self::TypeScript => "0.3.325",
-        }
+    fn peer(self) -> &'static peers::Peer {
+        peers::peer(match self {
+            Self::Python => "python-sdk",
+            Self::TypeScript => "typescript-sdk",
+        })
+    }
+
+    pub(crate) fn version(self) -> &'static str {
+        self.peer().version()
     }
 
     /// The column of this SDK with a peer.
@@ -50,40 +54,15 @@ impl Sdk {
         format!("{}, {}", self.name(), peer.name)
     }
 
-    fn place(self, cache: &Path) -> PathBuf {
-        cache.join("sdks").join(format!("{}-{}", self.name().to_lowercase(), self.version()))
-    }
-
-    /// Installs it, unless it is there.
-    pub(crate) fn install(self, cache: &Path) -> Result<()> {
-        let place = self.place(cache);
-        // Written last: a place without it is half done.
-        let done = place.join("done");
-        if done.exists() {
-            return Ok(());
-        }
-        match self {
-            Self::Python => {
-                let package = format!("claude-agent-sdk=={}", self.version());
-                anstream::eprintln!("installing {package}");
-                let mut venv = Command::new("python3");
-                peers::run(venv.args(["-m", "venv", "--clear"]).arg(&place))?;
-                let mut pip = Command::new(place.join("bin/pip"));
-                peers::run(pip.args(["install", "--quiet", &package]))?;
-            }
-            Self::TypeScript => {
-                let package = format!("@anthropic-ai/claude-agent-sdk@{}", self.version());
-                peers::npm_install(&place, &[&package, "zod@4"], &["--omit=optional"])?;
-            }
-        }
-        std::fs::write(&done, self.version())?;
-        Ok(())
+    /// Installs it unless it is installed. Returns its directory.
+    pub(crate) fn install(self) -> Result<PathBuf> {
+        self.peer().install(self.version())
     }
 
     /// The driver, as a command that works in `folder`.
-    fn driver(self, cache: &Path, folder: &Path) -> Result<tokio::process::Command> {
+    fn driver(self, folder: &Path) -> Result<tokio::process::Command> {
         let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("sdk");
-        let place = self.place(cache);
+        let place = self.install()?;
         Ok(match self {
             Self::Python => {
                 let mut command = tokio::process::Command::new(place.join("bin/python"));
@@ -91,7 +70,7 @@ impl Sdk {
                 command
             }
             Self::TypeScript => {
-                // Packages are looked for beside the program.
+                // Node searches for packages from the directory of the program.
                 let program = folder.join("drive.mjs");
                 std::fs::copy(drivers.join("typescript/drive.mjs"), &program)?;
                 std::os::unix::fs::symlink(
@@ -105,15 +84,17 @@ impl Sdk {
         })
     }
 
-    /// Drives a peer: what came of each thing, in the order of the driver.
+    /// Drives a peer. Returns the result of each case, in the order of the driver.
     async fn drive(self, run: &Run, peer: &Peer, things: &[String]) -> Result<Vec<(String, Cell)>> {
         let folder = tempfile::Builder::new().prefix("duologue-sdk-").tempdir()?;
-        let mut command = self.driver(&run.cache, folder.path())?;
-        if peer.name != peers::AGENT {
+        let mut command = self.driver(folder.path())?;
+        if peer.name != AGENT {
             command.arg("--claude").arg(&peer.program);
         }
         command.arg("--json").arg(&run.duologue).args(things);
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+        // With a key, the embedded agent would ask an API where no scenario is given.
+        command.env_remove("ANTHROPIC_API_KEY");
         command.env("HOME", folder.path()).env("TMPDIR", folder.path()).env("DUOLOGUE_DOCS", docs);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot run {command:?}"))?;
@@ -137,7 +118,7 @@ impl Sdk {
                 text("way")
             );
             match cells.iter_mut().find(|(known, _)| *known == thing) {
-                // A thing that is done in two ways holds if both do.
+                // A case that runs in two ways passes if both do.
                 Some((_, known)) if !matches!(known, Cell::Fail(_)) => *known = cell,
                 Some(_) => {}
                 None => cells.push((thing, cell)),
@@ -158,15 +139,15 @@ impl Sdk {
         Ok(cells)
     }
 
-    /// Drives a peer; what fails gets a second attempt, which is printed and counted.
+    /// Drives a peer. A failed case gets a second attempt, which is printed and counted.
     async fn judge(self, run: &Run, peer: &Peer) -> Judged {
         let _place = run.places.acquire().await;
-        let tried = tokio::time::timeout(PATIENCE, self.drive(run, peer, &run.things)).await;
+        let tried = tokio::time::timeout(DRIVER_TIMEOUT, self.drive(run, peer, &run.things)).await;
         let mut cells = match tried {
             Ok(Ok(cells)) => cells,
             Ok(Err(error)) => return Judged::failed(format!("{error:#}")),
             Err(_) => {
-                return Judged::failed(format!("it took more than {} s", PATIENCE.as_secs()));
+                return Judged::failed(format!("it took more than {} s", DRIVER_TIMEOUT.as_secs()));
             }
         };
         let failures = cells.iter().filter_map(|(thing, cell)| match cell {
@@ -181,7 +162,7 @@ impl Sdk {
             anstream::eprintln!("second attempt: {ROOM}{thing} {}: {why}", self.column(peer));
         }
         let failed: Vec<String> = first_failures.iter().map(|(thing, _)| thing.clone()).collect();
-        let again = tokio::time::timeout(PATIENCE, self.drive(run, peer, &failed)).await;
+        let again = tokio::time::timeout(DRIVER_TIMEOUT, self.drive(run, peer, &failed)).await;
         if let Ok(Ok(again)) = again {
             for (thing, cell) in again {
                 cells
@@ -194,11 +175,11 @@ impl Sdk {
     }
 }
 
-/// What came of a driver.
+/// The results of a driver.
 #[derive(Debug)]
 struct Judged {
     cells: Vec<(String, Cell)>,
-    /// The things that needed a second attempt, and why the first failed.
+    /// The cases that needed a second attempt, and why the first failed.
     first_failures: Vec<(String, String)>,
 }
 
@@ -212,10 +193,9 @@ impl Judged {
 /// What all drivers need.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) cache: PathBuf,
     /// The command that plays the model.
     pub(crate) duologue: PathBuf,
-    /// Only these things; all if there are none.
+    /// Only these cases; all if there are none.
     pub(crate) things: Vec<String>,
     pub(crate) places: Arc<Semaphore>,
 }

@@ -1,4 +1,4 @@
-//! [`Stage`]: a peer, a place of its own, and a scripted model behind it.
+//! [`Stage`]: a peer with its own directory and a scripted model.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,27 +13,16 @@ use tempfile::TempDir;
 use crate::case::Trouble;
 use crate::peers::Peer;
 
-/// What keeps a Claude Code quiet and at home.
-const QUIET: &[(&str, &str)] = &[
-    ("ANTHROPIC_API_KEY", "made-up-key-for-tests"),
-    ("DISABLE_TELEMETRY", "1"),
-    ("DISABLE_AUTOUPDATER", "1"),
-    ("DISABLE_ERROR_REPORTING", "1"),
-    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-    // Some modes are refused to root outside a sandbox.
-    ("IS_SANDBOX", "1"),
-];
-
-/// Where a case plays.
+/// The directory and the peer of a case.
 pub(crate) struct Stage {
     pub(crate) peer: Peer,
     dir: TempDir,
-    /// Where what is said is kept.
+    /// The directory of the tapes.
     tapes: PathBuf,
     recorders: Mutex<Vec<Recorder>>,
 }
 
-/// How long the rest of a tape may take to be written.
+/// Timeout for writing the rest of a tape.
 const WRITTEN: Duration = Duration::from_secs(10);
 
 impl Stage {
@@ -42,18 +31,18 @@ impl Stage {
         for name in ["home", "config", "work"] {
             std::fs::create_dir(dir.path().join(name))?;
         }
-        // What an earlier try has left.
+        // The tapes of an earlier attempt.
         let _ = std::fs::remove_dir_all(&tapes);
         std::fs::create_dir_all(&tapes)?;
         Ok(Self { peer, dir, tapes, recorders: Mutex::default() })
     }
 
-    /// The place itself: it is another in each run.
+    /// The directory, which differs in each run.
     pub(crate) fn place(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Waits until all that was said is on tape.
+    /// Waits until all tapes are complete.
     pub(crate) fn written(&self) -> Result<(), Trouble> {
         let mut recorders = self.recorders.lock().unwrap_or_else(PoisonError::into_inner);
         recorders.drain(..).try_for_each(|recorder| recorder.finish(WRITTEN).map(drop))?;
@@ -65,7 +54,7 @@ impl Stage {
         self.dir.path().join("work")
     }
 
-    /// Starts the model, and says how an agent in front of it is started.
+    /// Starts the model, and returns a builder for a session with it.
     pub(crate) async fn play(
         &self,
         scenario: Scenario,
@@ -75,7 +64,7 @@ impl Stage {
         Ok((server, builder))
     }
 
-    /// How an agent is started that asks the model at this address. What it says is recorded.
+    /// A builder for a session with the model at this address. The session is recorded.
     pub(crate) fn builder(&self, base_url: &str) -> Result<SessionBuilder, Trouble> {
         let tap = {
             let mut recorders = self.recorders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +75,8 @@ impl Stage {
             recorders.push(recorder);
             tap
         };
-        let mut builder = Session::builder()
+        // The variables that keep a peer quiet are inherited: see `offline`.
+        let builder = Session::builder()
             .tap(move |direction, line| tap.line(direction, line))
             .program(&self.peer.program)
             .cwd(self.work())
@@ -95,9 +85,6 @@ impl Stage {
             .settle_within(Duration::from_secs(20))
             .env("HOME", self.dir.path().join("home"))
             .env("ANTHROPIC_BASE_URL", base_url);
-        for (name, value) in QUIET {
-            builder = builder.env(*name, *value);
-        }
         Ok(builder)
     }
 
@@ -116,7 +103,7 @@ impl Stage {
         self.work().join(name).exists()
     }
 
-    /// Whether this was said in what the agent keeps of a conversation.
+    /// Whether the stored conversation contains this text.
     pub(crate) fn keeps(&self, id: &SessionId, said: &str) -> bool {
         let Ok(projects) = std::fs::read_dir(self.dir.path().join("config/projects")) else {
             return false;
@@ -127,7 +114,7 @@ impl Stage {
         })
     }
 
-    /// The processes that still run here.
+    /// The processes of this stage that still run.
     pub(crate) fn left_running(&self) -> Vec<u32> {
         let mark = self.dir.path();
         let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -136,7 +123,7 @@ impl Stage {
     }
 }
 
-/// Whether a process was started for a stage: its environment tells.
+/// Whether a process belongs to a stage, by its environment.
 fn belongs(pid: u32, stage: &Path) -> bool {
     let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
     let mark = stage.as_os_str().as_encoded_bytes();

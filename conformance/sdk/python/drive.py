@@ -49,24 +49,13 @@ ARGS = parser.parse_args()
 DUOLOGUE = ARGS.duologue.resolve()
 CLAUDE = ARGS.claude.absolute() if ARGS.claude else ROOT / "bin" / "claude"
 
-# What keeps a real Claude Code quiet and at home.
-QUIET = {
-    "HOME": str(HOME),
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "IS_SANDBOX": "1",
-}
-
-
 class Cannot(Exception):
     """The agent that is driven does not have this."""
 
 
 def needs_our_agent():
     if ARGS.claude:
-        raise Cannot("it cannot answer without a model: that is for our agent alone")
+        raise Cannot("only our agent can answer without a model")
 
 
 # Whether scenarios are played by a Messages API, and those that run.
@@ -97,7 +86,7 @@ def folder(name):
 
 def options(name, scenario=None, **more):
     cwd = folder(name)
-    env = {**QUIET, "CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
+    env = {"HOME": str(HOME), "CLAUDE_CONFIG_DIR": str(CONFIG), "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "", "ANTHROPIC_AUTH_TOKEN": ""}
     if scenario is not None:
         path = cwd / "scenario.json"
         path.write_text(json.dumps(scenario))
@@ -246,7 +235,7 @@ async def plan():
     asked = []
     shown = {"plan": "1. Rest"}
     if ARGS.claude:
-        differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person")
+        differs("Claude Code requires plans in a file and drops a plan in the call; our agent shows it to the user")
         shown = {}
 
     async def decide(name, tool_input, context):

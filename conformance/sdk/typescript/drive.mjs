@@ -30,20 +30,14 @@ mkdirSync(home);
 const claude = flags.claude ? resolve(flags.claude) : join(root, "bin", "claude");
 if (!flags.claude) execFileSync(duologue, ["agent", "--install", join(root, "bin")]);
 
-// What keeps a real Claude Code quiet and at home.
-const quiet = {
-  HOME: home,
-  DISABLE_TELEMETRY: "1",
-  DISABLE_AUTOUPDATER: "1",
-  DISABLE_ERROR_REPORTING: "1",
-  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-  IS_SANDBOX: "1",
-};
+// The SDK passes on nothing but `env`. These variables keep Claude Code quiet: see peers.toml.
+const passedOn = /^(PATH$|DISABLE_|IS_SANDBOX$|CLAUDE_CODE_DISABLE_)/;
+const quiet = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => passedOn.test(name))), HOME: home };
 
 // The agent that is driven does not have this.
 class Cannot extends Error {}
 function needsOurAgent() {
-  if (flags.claude) throw new Cannot("it cannot answer without a model: that is for our agent alone");
+  if (flags.claude) throw new Cannot("only our agent can answer without a model");
 }
 
 const bash = (command) => ({ tool: "Bash", input: { command, description: "Do it" } });
@@ -67,7 +61,7 @@ async function served(path) {
 async function options(name, scenario, more = {}) {
   const cwd = join(root, overHttp ? "http" : "embedded", name);
   mkdirSync(cwd, { recursive: true });
-  const env = { PATH: process.env.PATH, ...quiet, CLAUDE_CONFIG_DIR: join(root, "config") };
+  const env = { ...quiet, CLAUDE_CONFIG_DIR: join(root, "config") };
   if (scenario) {
     const path = join(cwd, "scenario.json");
     writeFileSync(path, JSON.stringify(scenario));
@@ -259,7 +253,7 @@ const things = {
     const asked = [];
     let shown = { plan: "1. Rest" };
     if (flags.claude) {
-      differs("it wants plans in a file, and drops one that is part of the call; our agent shows it to the person");
+      differs("Claude Code requires plans in a file and drops a plan in the call; our agent shows it to the user");
       shown = {};
     }
     const canUseTool = async (name, input) => {

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Events};
 use duologue_model::{Block, Reply, Scenario, When, Who};
+use duologue_testkit::peers::imitated_version;
 use serde_json::{Value, json};
 
 use super::{ask, close, count, says, texts, touch};
 use crate::case::{Trouble, Verdict, holds, same};
 use crate::stage::Stage;
 
-/// A command that runs until the case says so: see [`Gate`].
+/// A command that runs until the case ends it: see [`Gate`].
 const UNTIL_GO: &str = "head -n 1 go";
 
-/// A named pipe in the working directory. What reads a line of it waits until the gate is opened.
+/// A named pipe in the working directory. A command that reads a line of it waits until the gate is opened.
 struct Gate(std::fs::File);
 
 impl Gate {
@@ -24,7 +25,7 @@ impl Gate {
         if !made.success() {
             return Err(Trouble::fails(format!("mkfifo failed: {made}")));
         }
-        // Open both ways, it does not wait for a reader, and keeps what was written until one comes.
+        // Opened for reading and writing, it does not wait for a reader and keeps the line until one comes.
         Ok(Self(std::fs::OpenOptions::new().read(true).write(true).open(path)?))
     }
 
@@ -33,7 +34,7 @@ impl Gate {
     }
 }
 
-/// The tool that starts a sub-agent has had two names.
+/// The tool that starts a sub-agent has two names.
 fn starter(stage: &Stage) -> &'static str {
     if stage.since("2.1.100") { "Agent" } else { "Task" }
 }
@@ -117,7 +118,7 @@ pub(super) async fn their_permissions(stage: &Stage) -> Verdict {
     close(session).await
 }
 
-/// A helper with a helper: where the call says nothing, it waits for it.
+/// A sub-agent with a sub-agent: by default it waits for it.
 pub(super) async fn nested(stage: &Stage) -> Verdict {
     stage.needs("2.1.197", "a sub-agent cannot start another")?;
     let inner = json!({
@@ -138,17 +139,17 @@ pub(super) async fn nested(stage: &Stage) -> Verdict {
     same!(outcome.text(), "The helpers are done.", "the text");
     holds!(stage.wrote("seen"), "the inner helper did nothing");
     close(session).await?;
-    stage.needs("2.1.325", "what becomes of a sub-agent's sub-agent is not told")?;
+    stage.needs(imitated_version(), "the end of a nested sub-agent is not reported")?;
     same!(count(&events, "agent_finished"), 2, "agents finished");
     Ok(())
 }
 
-/// Reads until a turn that nobody asked for has ended.
+/// Reads until a turn without a prompt has ended.
 async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble> {
     let mut seen = Vec::new();
     while let Some(event) = events.next().await? {
         let unasked = match &event {
-            Event::TurnFinished(finished) => finished.prompts.items().is_empty(),
+            Event::TurnFinished(finished) => finished.prompts.is_empty(),
             _ => false,
         };
         seen.push(event);
@@ -160,14 +161,17 @@ async fn until_it_comes_back(events: &mut Events) -> Result<Vec<Event>, Trouble>
 }
 
 pub(super) async fn background_agent(stage: &Stage) -> Verdict {
-    stage.needs("2.1.197", "a background agent's end starts no turn of its own")?;
+    stage.needs("2.1.197", "the end of a background agent starts no turn")?;
     comes_back(stage, delegate(stage, "you are the aide", json!({ "run_in_background": true })))
         .await
 }
 
-/// Where the call says nothing, the main agent does not wait.
+/// By default, the main agent does not wait.
 pub(super) async fn by_default(stage: &Stage) -> Verdict {
-    stage.needs("2.1.325", "where the call says nothing, no turn of its own follows")?;
+    stage.needs(
+        imitated_version(),
+        "a sub-agent does not run in the background by default, so no turn follows",
+    )?;
     comes_back(
         stage,
         Block::tool("Agent", json!({ "description": "Do it", "prompt": "you are the aide" })),
@@ -175,12 +179,12 @@ pub(super) async fn by_default(stage: &Stage) -> Verdict {
     .await
 }
 
-/// An agent that is started by this call tells later what came of it.
+/// The sub-agent that this call starts reports its result later.
 async fn comes_back(stage: &Stage, call: Block) -> Verdict {
     let replies = [
         Reply::new().say(call),
         Reply::text("It works in the background."),
-        // It is not done before the first turn is.
+        // It does not end before the first turn.
         Reply::text("Done in the background.").agent("aide").stall_after(0),
         Reply::text("The helper has come back."),
     ];
@@ -192,13 +196,13 @@ async fn comes_back(stage: &Stage, call: Block) -> Verdict {
     server.resume();
     let seen = until_it_comes_back(&mut events).await?;
     let last = texts(&seen).pop();
-    same!(last.as_deref(), Some("The helper has come back."), "the turn nobody asked for");
+    same!(last.as_deref(), Some("The helper has come back."), "the turn without a prompt");
     close(session).await
 }
 
 pub(super) async fn background_command(stage: &Stage) -> Verdict {
-    stage.needs("2.1.197", "a background command's end starts no turn of its own")?;
-    // It is not done before the first turn is.
+    stage.needs("2.1.197", "the end of a background command starts no turn")?;
+    // It does not end before the first turn.
     let command =
         json!({ "command": format!("{UNTIL_GO}; touch seen"), "run_in_background": true });
     let replies = [
@@ -214,13 +218,13 @@ pub(super) async fn background_command(stage: &Stage) -> Verdict {
     same!(outcome.text(), "It runs.", "the first turn");
     gate.open()?;
     let seen = until_it_comes_back(&mut events).await?;
-    same!(texts(&seen).pop().as_deref(), Some("It has run."), "the turn nobody asked for");
+    same!(texts(&seen).pop().as_deref(), Some("It has run."), "the turn without a prompt");
     holds!(stage.wrote("seen"), "the command did not run");
     close(session).await
 }
 
 pub(super) async fn stop_task(stage: &Stage) -> Verdict {
-    stage.needs("2.1.197", "tasks are told of since 2.1.197")?;
+    stage.needs("2.1.197", "tasks are reported since 2.1.197")?;
     let command = json!({ "command": "sleep 60", "run_in_background": true });
     let replies = [
         Reply::new().say(Block::tool("Bash", command)),
@@ -237,9 +241,9 @@ pub(super) async fn stop_task(stage: &Stage) -> Verdict {
     ask(&session, "Run it").await?;
     let task = loop {
         match events.next().await? {
-            Some(Event::TaskStarted(started)) => break started.task_id.value().cloned(),
+            Some(Event::TaskStarted(started)) => break Some(started.task_id.clone()),
             Some(_) => {}
-            None => return Err(Trouble::fails("no task was told of")),
+            None => return Err(Trouble::fails("no task was reported")),
         }
     };
     let task = task.ok_or_else(|| Trouble::fails("the task has no id"))?;
@@ -248,15 +252,23 @@ pub(super) async fn stop_task(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn long_command(stage: &Stage) -> Verdict {
-    stage.needs("2.1.197", "tasks are told of since 2.1.197")?;
-    // The CLI reports the task after about 3 s. 2.1.197 seems to report it only at its end, so there is no line to wait for.
-    let command = json!({ "command": "sleep 6", "description": "Wait a little" });
+    stage.needs("2.1.197", "tasks are reported since 2.1.197")?;
+    // The CLI reports a command as a task once it has run for about 3 s.
+    let command = json!({ "command": UNTIL_GO, "description": "Wait a little" });
     let replies = [Reply::new().say(Block::tool("Bash", command)), Reply::text("It has run.")];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;
-    let (events, outcome) = ask(&session, "Run it").await?;
-    same!(outcome.text(), "It has run.", "the text");
-    same!(count(&events, "task_started"), 1, "told that it runs");
-    same!(count(&events, "task_finished"), 1, "told that it has run");
+    let mut gate = Gate::closed(stage)?;
+    let mut events = Vec::new();
+    let mut turn = session.prompt("Run it").await?;
+    while let Some(event) = turn.next().await? {
+        if matches!(event, Event::TaskStarted(_)) {
+            gate.open()?;
+        }
+        events.push(event);
+    }
+    same!(turn.outcome().await?.text(), "It has run.", "the text");
+    same!(count(&events, "task_started"), 1, "task_started events");
+    same!(count(&events, "task_finished"), 1, "task_finished events");
     close(session).await
 }

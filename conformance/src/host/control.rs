@@ -1,4 +1,4 @@
-//! What the host asks of the agent.
+//! Control requests of the host.
 
 use duologue::Error;
 use duologue::protocol::permission::PermissionMode;
@@ -9,7 +9,7 @@ use super::{ask, close, held, says, until_it_speaks};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
-/// Runs a request: to be refused is an answer, to be left alone is not.
+/// Sends a request: a refusal is an answer, a timeout is not.
 macro_rules! answered {
     ($request:expr) => {
         match $request.await {
@@ -25,7 +25,7 @@ macro_rules! answered {
 }
 
 pub(super) async fn round_trips(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "requests that it does not know are never answered")?;
+    stage.needs("2.1.0", "unknown requests are never answered")?;
     let (_server, builder) = stage.play(says([Reply::text("Hello.")])).await?;
     let session = builder.start().await?;
     ask(&session, "Hi").await?;
@@ -100,7 +100,7 @@ pub(super) async fn in_a_turn(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn unknown(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "requests that it does not know are never answered")?;
+    stage.needs("2.1.0", "unknown requests are never answered")?;
     let (_server, builder) = stage.play(says([Reply::text("Hello.")])).await?;
     let session = builder.start().await?;
     let error = session.control_request("frobnicate", &json!({ "x": 1 })).await;

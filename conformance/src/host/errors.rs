@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Errors.
 
 use duologue::Error;
 use duologue_model::{ApiError, Block, Reply};
@@ -17,7 +17,7 @@ pub(super) async fn api_error(stage: &Stage) -> Verdict {
     holds!(!outcome.is_success(), "an API error was taken for success");
     let error = outcome.error().unwrap_or_default().to_owned();
     holds!(error.contains("out of paper"), "the reason is lost: {error}");
-    // The session goes on.
+    // The session continues.
     session.control().set_model("claude-other-model").await?;
     close(session).await
 }
@@ -29,7 +29,7 @@ pub(super) async fn retried(stage: &Stage) -> Verdict {
     let (events, outcome) = ask(&session, "Hi").await?;
     same!(outcome.text(), "At last.", "the text");
     if stage.since("2.1.197") {
-        holds!(count(&events, "api_retry") > 0, "the retry was not told of");
+        holds!(count(&events, "api_retry") > 0, "the retry was not reported");
     }
     close(session).await
 }
@@ -41,12 +41,12 @@ pub(super) async fn max_turns(stage: &Stage) -> Verdict {
     let session = builder.max_turns(1).start().await?;
     let (_, outcome) = ask(&session, "Look").await?;
     holds!(!outcome.is_success(), "it was taken for success");
-    same!(outcome.finished().subtype.as_str(), Some("error_max_turns"), "the subtype");
+    same!(outcome.finished().subtype.as_deref(), Some("error_max_turns"), "the subtype");
     close(session).await
 }
 
 pub(super) async fn budget(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "--max-budget-usd came with 2.1")?;
+    stage.needs("2.1.0", "--max-budget-usd is supported since 2.1")?;
     let replies = [Reply::text("Costly.").always()];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.max_budget_usd(0.000_001).start().await?;
@@ -104,7 +104,7 @@ pub(super) async fn compact(stage: &Stage) -> Verdict {
     ];
     let (server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;
-    // There must be something to sum up.
+    // There must be something to summarise.
     for _ in 0..3 {
         ask(&session, "Say a word").await?;
     }
@@ -118,7 +118,7 @@ pub(super) async fn compact(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn cut_short(stage: &Stage) -> Verdict {
-    stage.needs("2.0.77", "an answer that is too long is an error")?;
+    stage.needs("2.0.77", "an answer that reaches max_tokens is an error")?;
     let replies = [Reply::text("Half a").stop("max_tokens"), Reply::text("sentence.").always()];
     let (_server, builder) = stage.play(says(replies)).await?;
     let session = builder.start().await?;

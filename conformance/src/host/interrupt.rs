@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duologue::Session;
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue_model::{Reply, Scenario, When};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -13,7 +13,7 @@ use super::{all, ask, call, close, held, says, touch, until_it_speaks};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
-/// A model that stops after its first word, then is brief.
+/// A model that stalls after its first word, then gives a short answer.
 fn dawdles() -> Scenario {
     says([held(&"word ".repeat(400)), Reply::text("Still here.")])
 }
@@ -33,7 +33,7 @@ pub(super) async fn streaming(stage: &Stage) -> Verdict {
     let receipt = session.interrupt().await?;
     holds!(receipt.effective, "there was nothing to interrupt");
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn right_away(stage: &Stage) -> Verdict {
     let receipt = session.interrupt().await?;
     holds!(receipt.effective, "there was nothing to interrupt");
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn twice(stage: &Stage) -> Verdict {
     first?;
     second?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -80,12 +80,12 @@ pub(super) async fn during_tool(stage: &Stage) -> Verdict {
     let session = builder.on_permission(async |_| Decision::allow()).start().await?;
     let mut turn = session.prompt("Sleep").await?;
     while !stage.wrote("begun") {
-        // The stage is asked now and then: no line tells that a command runs.
+        // Poll the stage: no line reports that a command runs.
         let _ = tokio::time::timeout(Duration::from_millis(50), turn.next()).await;
     }
     session.interrupt().await?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     goes_on(session).await
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn open_permission(stage: &Stage) -> Verdict {
     asked.notified().await;
     session.interrupt().await?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     holds!(!stage.wrote("seen"), "the command ran");
     goes_on(session).await
 }
@@ -117,7 +117,7 @@ pub(super) async fn by_signal(stage: &Stage) -> Verdict {
     until_it_speaks(&mut turn).await?;
     session.abort_by_signal().await?;
     let (_, outcome) = all(&mut turn).await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     holds!(session.pid() != before, "the agent was not started again");
     goes_on(session).await
 }

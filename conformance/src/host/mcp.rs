@@ -1,6 +1,6 @@
 //! MCP servers in the host.
 
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue::mcp;
 use duologue::protocol::RawObject;
 use duologue_model::{Reply, Scenario};
@@ -10,7 +10,7 @@ use super::{ask, call, close, says, tool_results};
 use crate::case::{Verdict, holds};
 use crate::stage::Stage;
 
-/// A model that calls a tool of an MCP server: newer versions want it looked for first.
+/// A model that calls a tool of an MCP server: in newer versions it must search for it first.
 fn calls(stage: &Stage, tool: &str, input: Value) -> Scenario {
     let call_it = call(tool, input);
     if stage.since("2.1.300") {
@@ -83,7 +83,7 @@ pub(super) async fn rmcp_error(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn list_changed(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "messages of the host's MCP servers came with 2.1")?;
+    stage.needs("2.1.0", "notifications of the host's MCP servers are supported since 2.1")?;
     let (_server, builder) = stage.play(says([Reply::text("Hello.")])).await?;
     let tool = mcp::tool("one", "One", async |_: Value| "1");
     let session = builder.mcp(mcp::server("changing").tool(tool)).start().await?;

@@ -1,9 +1,9 @@
-//! What the agent may do.
+//! Permissions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::protocol::RawObject;
 use duologue::protocol::permission::{PermissionMode, PermissionRule, PermissionUpdate};
 use duologue::{Event, Session};
@@ -51,7 +51,7 @@ pub(super) async fn deny_and_interrupt(stage: &Stage) -> Verdict {
     let session =
         builder.on_permission(async |_| Decision::deny_and_interrupt("stop")).start().await?;
     let (_, outcome) = ask(&session, "Leave a file").await?;
-    holds!(outcome.is_interrupted(), "{:?}", outcome.outcome());
+    holds!(outcome.is_interrupted(), "{:?}", outcome.status());
     holds!(!stage.wrote("seen"), "the command ran");
     let (_, outcome) = ask(&session, "Go on").await?;
     same!(outcome.text(), "And now?", "the next turn");
@@ -81,7 +81,7 @@ pub(super) async fn always(stage: &Stage) -> Verdict {
         .on_permission(move |ask: PermissionRequest| {
             counter.fetch_add(1, Ordering::SeqCst);
             async move {
-                // As its own rule, so that it is in force in this session.
+                // As a session rule, so that it applies to this session.
                 let rule = PermissionRule::new().tool_name(ask.tool_name()).rule_content("touch:*");
                 Decision::allow_and_update([PermissionUpdate::allow_in_session([rule])])
             }
@@ -92,7 +92,7 @@ pub(super) async fn always(stage: &Stage) -> Verdict {
     holds!(stage.wrote("one") && stage.wrote("two"), "a command did not run");
     if !stage.since("2.1.197") {
         return Err(Trouble::Lacks(
-            "a rule for the session does not stop the next question".into(),
+            "a rule for the session does not prevent the next permission request".into(),
         ));
     }
     same!(asked.load(Ordering::SeqCst), 1, "asked");
@@ -127,7 +127,7 @@ pub(super) async fn by_hand(stage: &Stage) -> Verdict {
     let mut turn = session.prompt("Leave a file").await?;
     while let Some(event) = turn.next().await? {
         if let Event::PermissionAsked(asked) = event {
-            let id = asked.request_id.value().cloned();
+            let id = Some(asked.request_id.clone());
             let id = id.ok_or_else(|| Trouble::fails("the request has no id"))?;
             session.respond(id, Decision::allow()).await?;
         }
@@ -137,7 +137,7 @@ pub(super) async fn by_hand(stage: &Stage) -> Verdict {
     close(session).await
 }
 
-pub(super) async fn nobody(stage: &Stage) -> Verdict {
+pub(super) async fn no_handler(stage: &Stage) -> Verdict {
     let (_server, builder) = stage.play(says([touch("seen"), Reply::text("A pity.")])).await?;
     let session = builder.start().await?;
     let (_, outcome) = ask(&session, "Leave a file").await?;
@@ -163,7 +163,7 @@ pub(super) async fn slow_answer(stage: &Stage) -> Verdict {
         .await?;
     let mut turn = session.prompt("Leave a file").await?;
     asked.notified().await;
-    // Whatever waits, the agent can be asked.
+    // The agent answers requests while a permission is open.
     session.control().set_permission_mode(PermissionMode::Default).await?;
     go.notify_one();
     holds!(turn.outcome().await?.is_success(), "it failed");

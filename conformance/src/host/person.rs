@@ -1,6 +1,6 @@
-//! What a person is asked: questions and plans.
+//! Questions to the user, and plans.
 
-use duologue::ask::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
+use duologue::handlers::{PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest};
 use duologue::protocol::permission::PermissionMode;
 use duologue::protocol::tool::Answers;
 use duologue_model::{Reply, Scenario};
@@ -10,7 +10,7 @@ use super::{ask, call, close, count, says, tool_results};
 use crate::case::{Verdict, holds, same};
 use crate::stage::Stage;
 
-const NO_QUESTIONS: &str = "there is no AskUserQuestion";
+const NO_QUESTIONS: &str = "this version has no AskUserQuestion";
 
 fn asks_a_question() -> Scenario {
     let option = |label: &str| json!({ "label": label, "description": label });
@@ -55,7 +55,7 @@ pub(super) async fn question_skipped(stage: &Stage) -> Verdict {
 fn proposes_a_plan(stage: &Stage) -> Scenario {
     let plan = call("ExitPlanMode", json!({ "plan": "1. Tidy up." }));
     if stage.since("2.1.197") {
-        // The tool must be looked for first.
+        // The model must search for the tool first.
         let search = call("ToolSearch", json!({ "query": "select:ExitPlanMode" }));
         return says([search, plan, Reply::text("Fine.")]);
     }

@@ -1,4 +1,4 @@
-//! Which conversation.
+//! Resuming conversations.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn always(text: &str) -> Scenario {
     says([Reply::text(text).always()])
 }
 
-/// Holds a first conversation and gives its id.
+/// Runs a first conversation and returns its id.
 async fn first(stage: &Stage, base_url: &str) -> Result<SessionId, Trouble> {
     let session = stage.builder(base_url)?.start().await?;
     ask(&session, "The word is heron").await?;
@@ -32,7 +32,7 @@ pub(super) async fn resume(stage: &Stage) -> Verdict {
     ask(&session, "Which word?").await?;
     same!(session.session_id(), Some(id), "the id");
     let last = server.requests().pop().map(|request| format!("{request:?}")).unwrap_or_default();
-    holds!(last.contains("heron"), "the model was not told what was said before");
+    holds!(last.contains("heron"), "the earlier conversation is missing in the request");
     close(session).await
 }
 
@@ -66,7 +66,7 @@ pub(super) async fn unknown(stage: &Stage) -> Verdict {
             Err(error) => error,
             Ok(mut turn) => match turn.outcome().await {
                 Err(error) => error,
-                Ok(outcome) => return Err(Trouble::fails(format!("it went on: {outcome:?}"))),
+                Ok(outcome) => return Err(Trouble::fails(format!("it continued: {outcome:?}"))),
             },
         },
     };
@@ -82,7 +82,7 @@ pub(super) async fn chosen_id(stage: &Stage) -> Verdict {
     ask(&session, "Hi").await?;
     same!(session.session_id(), Some(id), "the id");
     close(session).await?;
-    // An id can be given once.
+    // An id can be used once.
     let again = stage.builder(&server.base_url())?.conversation(chosen).start().await;
     let error = match again {
         Err(error) => error,
@@ -109,8 +109,8 @@ pub(super) async fn resume_or_new(stage: &Stage) -> Verdict {
     Ok(())
 }
 
-/// How long an agent may take to write down what was said, and how often that is looked at.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an agent may take to store the conversation, and how often this is checked.
+const STORED_TIMEOUT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) async fn after_a_crash(stage: &Stage) -> Verdict {
@@ -121,26 +121,25 @@ pub(super) async fn after_a_crash(stage: &Stage) -> Verdict {
     let (id, pid) = (session.session_id(), session.pid());
     let pid = pid.ok_or_else(|| Trouble::fails("no process"))?;
     let id = id.ok_or_else(|| Trouble::fails("no id"))?;
-    // Some write it down a little later, and what was asked before what was answered: without an answer it
-    // does not come back.
+    // Some versions store it a little later, and the prompt before the answer. Without the answer it is not resumed.
     let kept = async {
         while !stage.keeps(&id, "Yes.") {
             tokio::time::sleep(LOOK).await;
         }
     };
-    if tokio::time::timeout(PATIENCE, kept).await.is_err() {
+    if tokio::time::timeout(STORED_TIMEOUT, kept).await.is_err() {
         close(session).await?;
-        return Err(Trouble::fails("the conversation was not put on disk"));
+        return Err(Trouble::fails("the conversation was not stored"));
     }
     kill(pid).await?;
-    // A prompt that is sent at once may still meet the dead one, or not: so the new one is waited for.
+    // A prompt sent at once might still go to the dead agent, so wait for the new one.
     let restarted = async {
         while session.pid().is_none_or(|now| now == pid) {
             tokio::time::sleep(LOOK).await;
         }
     };
-    if tokio::time::timeout(PATIENCE, restarted).await.is_err() {
-        return Err(Trouble::fails("it did not come back"));
+    if tokio::time::timeout(STORED_TIMEOUT, restarted).await.is_err() {
+        return Err(Trouble::fails("it was not started again"));
     }
     let (_, outcome) = ask(&session, "Which word?").await?;
     holds!(outcome.is_success(), "{:?}", outcome.error());

@@ -50,7 +50,7 @@ pub(super) async fn partial(stage: &Stage) -> Verdict {
     let deltas: String = events
         .iter()
         .filter_map(|event| match event {
-            Event::TextDelta(delta) => delta.text.as_str().map(str::to_owned),
+            Event::TextDelta(delta) => Some(delta.text.to_string()),
             _ => None,
         })
         .collect();
@@ -83,7 +83,7 @@ pub(super) async fn image(stage: &Stage) -> Verdict {
     let (_, outcome) = all(&mut turn).await?;
     holds!(outcome.is_success(), "{:?}", outcome.error());
     let asked = format!("{:?}", server.requests());
-    holds!(asked.contains("image/png"), "the picture did not arrive");
+    holds!(asked.contains("image/png"), "the image did not arrive");
     close(session).await
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn unicode(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn structured_output(stage: &Stage) -> Verdict {
-    stage.needs("2.1.0", "--json-schema came with 2.1")?;
+    stage.needs("2.1.0", "--json-schema is supported since 2.1")?;
     let schema = json!({
         "type": "object", "properties": { "answer": { "type": "number" } }, "required": ["answer"],
     });
@@ -119,7 +119,7 @@ pub(super) async fn blocking(stage: &Stage) -> Verdict {
         session.close()?;
         Ok(answer)
     };
-    // A thread of its own: there is no runtime in it.
+    // Its own thread, without a runtime.
     std::thread::spawn(move || tell.send(talk()));
     same!(told.await??, "No async here.", "the text");
     Ok(())

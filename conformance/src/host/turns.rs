@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duologue::Event;
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue_model::Reply;
 use tokio::sync::Notify;
 
@@ -16,8 +16,8 @@ pub(super) async fn queued(stage: &Stage) -> Verdict {
     let (server, builder) = stage.play(says(replies)).await?;
     let session = builder.partial_messages(true).start().await?;
     let mut first = session.prompt("one").await?;
-    holds!(first.accepted().await?, "the first was not taken");
-    // The first turn cannot end before both others wait.
+    holds!(first.accepted().await?, "the first was not accepted");
+    // The first turn cannot end before both others are queued.
     until_it_speaks(&mut first).await?;
     let mut second = session.prompt("two").await?;
     let mut third = session.prompt("three").await?;
@@ -30,7 +30,7 @@ pub(super) async fn queued(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn folded(stage: &Stage) -> Verdict {
-    // What comes while a permission is open goes into the same turn, or into the next.
+    // A prompt that arrives while a permission is open joins the same turn or the next.
     let replies = [touch("seen"), Reply::text("Both answered.").always()];
     let (_server, builder) = stage.play(says(replies)).await?;
     let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -56,17 +56,17 @@ pub(super) async fn folded(stage: &Stage) -> Verdict {
 }
 
 pub(super) async fn cancelled(stage: &Stage) -> Verdict {
-    stage.needs("2.1.197", "prompts cannot be taken back")?;
+    stage.needs("2.1.197", "prompts cannot be cancelled")?;
     let replies = [held("The first answer, in parts."), Reply::text("Never asked for.").always()];
     let (server, builder) = stage.play(says(replies)).await?;
     let session = builder.partial_messages(true).start().await?;
     let mut first = session.prompt("one").await?;
-    holds!(first.accepted().await?, "the first was not taken");
+    holds!(first.accepted().await?, "the first was not accepted");
     until_it_speaks(&mut first).await?;
     let mut second = session.prompt("never mind").await?;
-    holds!(second.cancel().await?, "it could not be taken back");
+    holds!(second.cancel().await?, "it could not be cancelled");
     let (_, outcome) = all(&mut second).await?;
-    holds!(outcome.is_cancelled(), "{:?}", outcome.outcome());
+    holds!(outcome.is_cancelled(), "{:?}", outcome.status());
     server.resume();
     same!(first.outcome().await?.text(), "The first answer, in parts.", "the first");
     let asked = format!("{:?}", server.requests());
@@ -93,10 +93,10 @@ pub(super) async fn two_in_flight(stage: &Stage) -> Verdict {
     for prompt in ["one", "two", "three"] {
         turns.push(session.prompt(prompt).await?);
     }
-    // The first turn cannot end before the others wait.
+    // The first turn cannot end before the others are queued.
     read_so_far(&session).await?;
     server.resume();
-    // Read backwards: nothing depends on the order of reading.
+    // Read in reverse order: nothing depends on the order of reading.
     for turn in turns.iter_mut().rev() {
         let outcome = turn.outcome().await?;
         holds!(outcome.is_success(), "{:?}", outcome.error());

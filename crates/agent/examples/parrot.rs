@@ -3,7 +3,7 @@
 //! Give it to a host as the program `claude`: `ClaudeAgentOptions(cli_path="target/debug/examples/parrot")`.
 
 use duologue_agent::protocol::content::Content;
-use duologue_agent::{Agent, Task, ToolOutput, Turn, TurnResult};
+use duologue_agent::{Agent, SubagentTask, ToolResult, Turn, TurnResult};
 use serde_json::json;
 
 #[derive(Default)]
@@ -29,19 +29,19 @@ impl Agent for Parrot {
                 let output =
                     match tokio::fs::write("heard.txt", content.unwrap_or_default().as_str()).await
                     {
-                        Ok(()) => ToolOutput::new("written"),
-                        Err(error) => ToolOutput::error(error.to_string()),
+                        Ok(()) => ToolResult::new("written"),
+                        Err(error) => ToolResult::error(error.to_string()),
                     };
                 turn.tool_result(&wish.call, output).await?;
             }
-            turn.say(wish.refusal().unwrap_or("noted").to_owned()).await?;
+            turn.say(wish.denial().unwrap_or("noted").to_owned()).await?;
         }
         if text.contains("delegate") {
             let call = turn.call_tool("Agent", Default::default()).await?;
-            let chick = turn.subagent(&call, Task::new("Repeat", text.as_str())).await;
+            let chick = turn.subagent(&call, SubagentTask::new("Repeat", text.as_str())).await;
             chick.say(text.as_str()).await?;
             chick.finish("completed".into(), "repeated").await;
-            turn.tool_result(&call, ToolOutput::new(Content::from("repeated"))).await?;
+            turn.tool_result(&call, ToolResult::new(Content::from("repeated"))).await?;
         }
         turn.say(format!("That was number {}.", self.heard)).await
     }

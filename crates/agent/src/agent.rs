@@ -1,4 +1,4 @@
-//! [`Agent`]: what somebody writes who wants to be driven.
+//! [`Agent`]: the trait of an agent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,10 +8,11 @@ use duologue_protocol::agent_link::Reply;
 use duologue_protocol::control::HostRequest;
 use duologue_protocol::message::ApiErrorKind;
 
+use crate::hooks::LocalHooks;
 use crate::session::Session;
 use crate::turn::Turn;
 
-/// An agent: it is given turns, and says what it wants to say in each.
+/// An agent. It gets turns, and sends an answer in each.
 ///
 /// Everything else of the wire is done for it: `init` at the start of a turn and `result` at its end,
 /// prompts that wait, interrupts, hooks around prompts and tools, and the answers to requests.
@@ -28,23 +29,23 @@ use crate::turn::Turn;
 /// }
 /// ```
 pub trait Agent: Send {
-    /// One turn. Whatever was said when it returns is the answer. If it is interrupted, every method
-    /// of the turn fails, so that `?` leaves; an agent that does not notice is left behind.
+    /// One turn. What was sent when it returns is the answer. If it is interrupted, every method
+    /// of the turn fails, so that `?` returns; an agent that does not notice is dropped after [`Options::grace`](crate::Options::grace).
     fn turn(&mut self, turn: &mut Turn<'_>) -> impl Future<Output = TurnResult> + Send;
 
-    /// A turn is about to begin, and the host has not been told yet: time to be ready for it.
+    /// Called before a turn begins and before anything is sent.
     fn before_turn(&mut self, session: &Session) -> impl Future<Output = ()> + Send {
         let _ = session;
         async {}
     }
 
-    /// The hooks have let a turn begin, and its `init` is not said yet: time for what changes the conversation itself.
+    /// Called when the hooks have let a turn begin, before its `init` is sent. A change of the conversation itself belongs here.
     fn opening(&mut self, turn: &mut Turn<'_>) -> impl Future<Output = ()> + Send {
         let _ = turn;
         async {}
     }
 
-    /// The conversation begins, before anything is heard. Keep the session for work in the background.
+    /// Called at the start, before anything is read. Keep the session for work in the background.
     fn start(&mut self, session: &Session) {
         let _ = session;
     }
@@ -56,9 +57,14 @@ pub trait Agent: Send {
         false
     }
 
-    /// Who answers the host's requests before the default answers do. It is a value of its own, since
-    /// requests come in the middle of turns.
+    /// Answers requests of the host before the default answers do. It is a value of its own, because
+    /// requests arrive during turns.
     fn requests(&self) -> Option<RequestHandler> {
+        None
+    }
+
+    /// Hooks that run in this process, beside the callbacks of the host.
+    fn local_hooks(&self) -> Option<Arc<dyn LocalHooks>> {
         None
     }
 }
@@ -71,7 +77,7 @@ pub type RequestHandler = Arc<dyn Fn(&Session, &HostRequest) -> Option<Answer> +
 pub enum Answer {
     /// At once.
     Now(Reply),
-    /// When this is done. The turn goes on meanwhile.
+    /// When this is done. The turn continues meanwhile.
     Later(Pin<Box<dyn Future<Output = Reply> + Send>>),
 }
 
@@ -84,17 +90,17 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-/// How a turn went, as far as its agent can tell.
+/// The outcome of a turn.
 pub type TurnResult = Result<(), TurnError>;
 
 /// Why a turn ends early.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
-    /// The host wants it so.
+    /// The host interrupted it.
     #[error("the turn was interrupted")]
     Interrupted,
-    /// A hook of the host wants it so.
+    /// A hook stopped it.
     #[error("a hook stopped the turn")]
     Stopped,
     /// A hook of the host put a tool call off.
@@ -106,7 +112,7 @@ pub enum TurnError {
     /// It cost too much.
     #[error("Reached maximum budget (${0})")]
     MaxBudget(f64),
-    /// The model's API failed, and the host is told so in the model's place.
+    /// The model's API failed. A message reports it.
     #[error("{}", .0.message)]
     Api(Box<ApiFailure>),
     /// Something else went wrong.
@@ -129,7 +135,7 @@ pub struct ApiFailure {
     pub message: String,
     /// Its kind.
     pub kind: ApiErrorKind,
-    /// The HTTP status, if there was an answer at all.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
     /// The API's own word for it: `invalid_request_error`.
     pub api_type: Option<String>,

@@ -1,11 +1,11 @@
-//! Faults on purpose, for testing hosts.
+//! Injected faults, for testing hosts.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
-/// Something that goes wrong on purpose.
+/// A fault that is injected.
 ///
 /// ```
 /// use duologue_agent::Fault;
@@ -21,7 +21,7 @@ pub enum Fault {
     DieAt(u64),
     /// `hang@N`: nothing is written from line N on, and the process stays.
     HangAt(u64),
-    /// `garbage@N`: something that is no message comes before line N.
+    /// `garbage@N`: a line that is not a message comes before line N.
     GarbageAt(u64),
     /// `split`: every byte is written by itself.
     Split,
@@ -39,7 +39,7 @@ pub enum Fault {
     Grandchild,
 }
 
-/// A fault that nobody knows.
+/// An unknown fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no such fault: {0}; there are die@N, hang@N, garbage@N, split, delay=MS, flood=N, stderr=N, answer-twice, never-answer, grandchild"
@@ -79,7 +79,7 @@ pub(crate) enum Wrote {
     Dead,
 }
 
-/// Writes lines, as badly as is wanted.
+/// Writes lines with a fault.
 #[derive(Debug)]
 pub(crate) struct Faulty<W> {
     writer: W,
@@ -158,13 +158,12 @@ impl<W: AsyncWrite + Unpin> Faulty<W> {
     }
 
     pub(crate) async fn end(&mut self) {
-        // The host may be gone already.
+        // The host may have closed its end already.
         let _ = self.writer.shutdown().await;
     }
 }
 
 /// A child that inherits stdin, stdout and stderr and outlives this process by far.
 fn leave_behind() -> std::io::Result<()> {
-    let program = if cfg!(windows) { "timeout" } else { "sleep" };
-    tokio::process::Command::new(program).arg("600").kill_on_drop(false).spawn().map(drop)
+    tokio::process::Command::new("sleep").arg("600").kill_on_drop(false).spawn().map(drop)
 }

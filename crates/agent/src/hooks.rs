@@ -1,7 +1,7 @@
-//! Hooks of the host: which callbacks an event has, and what they say together.
+//! Hooks: which callbacks of the host an event has, and their answers together.
 
-mod commands;
-
+use std::fmt::Debug;
+use std::pin::Pin;
 use std::time::Duration;
 
 use duologue_protocol::agent_link::Outcome;
@@ -12,9 +12,10 @@ use duologue_protocol::{CallbackId, Map, RawJson, Text, ToolUseId, Wire};
 use regex::Regex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::emitter::canonical_tool_name;
 use crate::session::Session;
 
-/// How long a callback may take if its host does not say.
+/// How long a callback may take by default.
 const LONG: Duration = Duration::from_secs(600);
 /// The same, for events that a person waits for.
 const SHORT: Duration = Duration::from_secs(30);
@@ -36,7 +37,7 @@ impl Hooks {
 
     fn matching(&self, event: &str, subject: Option<&str>) -> Vec<Callback> {
         if event == "SessionStart" {
-            // The CLI tells commands of it, never the host.
+            // The CLI runs commands for it, never callbacks.
             return Vec::new();
         }
         let usual = if matches!(event, "UserPromptSubmit" | "PreModelSwitch" | "PostModelSwitch") {
@@ -46,7 +47,7 @@ impl Hooks {
         };
         let mut found = Vec::new();
         for matcher in self.0.get(event).map_or(&[][..], Vec::as_slice) {
-            if !matches(matcher.matcher.as_str(), subject) {
+            if !hook_matches(matcher.matcher.as_str(), subject) {
                 continue;
             }
             let seconds = matcher.timeout.as_f64().filter(|seconds| *seconds > 0.0);
@@ -63,17 +64,25 @@ impl Hooks {
     }
 }
 
-/// Whether a matcher means this subject: a name, several, or a regular expression.
-fn matches(matcher: Option<&str>, subject: Option<&str>) -> bool {
+/// Whether the matcher of a hook selects this subject: a tool, a source, a trigger. A matcher is a name, several names
+/// separated by `|` or `,`, or a regular expression. One that is empty or `*` selects all; an invalid one selects none.
+///
+/// ```
+/// use duologue_agent::hook_matches;
+///
+/// assert!(hook_matches(Some("Edit|Write"), Some("Write")));
+/// assert!(hook_matches(Some("mcp__.*"), Some("mcp__calc__add")));
+/// assert!(!hook_matches(Some("Edit"), Some("MultiEdit")));
+/// ```
+pub fn hook_matches(matcher: Option<&str>, subject: Option<&str>) -> bool {
     let (Some(matcher), Some(subject)) = (matcher, subject) else { return true };
     if matches!(matcher, "" | "*") {
         return true;
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|' | ',' | ' ' | '-');
     if matcher.chars().all(plain) {
-        // The tool that starts sub-agents has two names.
-        let alias = |name: &str| if name == "Task" { "Agent".to_owned() } else { name.to_owned() };
-        return matcher.split(['|', ',']).any(|name| alias(name.trim()) == alias(subject));
+        let subject = canonical_tool_name(subject);
+        return matcher.split(['|', ',']).any(|name| canonical_tool_name(name.trim()) == subject);
     }
     Regex::new(matcher).is_ok_and(|pattern| pattern.is_match(subject))
 }
@@ -98,19 +107,19 @@ fn subject_field(event: &str) -> Option<&'static str> {
     })
 }
 
-/// What all callbacks of an event said.
+/// The answers of all callbacks of an event.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
-pub struct HookRun {
+pub struct HookAnswers {
     /// The answers, in the order of the callbacks. A failed one has none.
     pub outputs: Vec<HookOutput>,
     /// A callback did not answer in time.
     pub timed_out: bool,
-    /// A callback failed whose host wants the action blocked then.
+    /// A callback failed for which the host blocks the action.
     pub failed_and_blocks: bool,
 }
 
-impl HookRun {
+impl HookAnswers {
     /// Why the action is blocked, if it is.
     pub fn block(&self) -> Option<Text> {
         let blocks = |output: &&HookOutput| output.decision.value() == Some(&HookDecision::Block);
@@ -118,12 +127,12 @@ impl HookRun {
         Some(output.reason.value().cloned().unwrap_or_default())
     }
 
-    /// Whether a callback wants the turn to stop.
+    /// Whether a callback stops the turn.
     pub fn stops(&self) -> bool {
         self.outputs.iter().any(|output| output.go_on.value() == Some(&false))
     }
 
-    /// What the callbacks want the model to know.
+    /// Text of the callbacks for the model.
     pub fn context(&self) -> Vec<Text> {
         let specific = self.outputs.iter().filter_map(|output| output.specific.value());
         let context = specific.filter_map(|specific| {
@@ -133,16 +142,30 @@ impl HookRun {
     }
 }
 
+/// Hooks that run in the agent's process, beside the callbacks of the host: commands of settings files, for example.
+pub trait LocalHooks: Debug + Send + Sync {
+    /// Starts the hooks of an event. `subject` is what their matchers are compared with. The hooks run while the host is
+    /// asked; the future returns their answers, and dropping it stops them.
+    fn start(
+        &self,
+        session: &Session,
+        event: &str,
+        subject: Option<&str>,
+        input: &RawJson,
+    ) -> Pin<Box<dyn Future<Output = Vec<HookOutput>> + Send>>;
+}
+
 impl Session {
     /// Calls the host's hooks for an event: all callbacks that match, at the same time. What every
     /// input has (the session, the directory, the mode) is filled in.
-    pub async fn hook(&self, input: impl Into<HookInput> + Send) -> HookRun {
+    pub async fn hook(&self, input: impl Into<HookInput> + Send) -> HookAnswers {
         let input = self.completed(&input.into());
         let event = input.tag().to_owned();
         let raw = RawJson::from_wire(&input);
         let field = |name: &str| raw.get(name).and_then(|value| value.as_str());
         let subject = subject_field(&event).and_then(field);
-        let callbacks = self.core.with(|state| state.hooks.matching(&event, subject.as_deref()));
+        let callbacks =
+            self.connection.with(|state| state.hooks.matching(&event, subject.as_deref()));
         let call = field("tool_use_id");
         let started = Instant::now();
         let mut asked = Vec::new();
@@ -152,10 +175,11 @@ impl Session {
                 .callback_id(callback.id.clone())
                 .input(input.clone())
                 .tool_use_id(call);
-            asked.push((callback, self.core.ask(request.into(), false)));
+            asked.push((callback, self.connection.ask(request.into(), false)));
         }
-        let commands = self.start_commands(&event, subject.as_deref(), &raw);
-        let mut run = HookRun::default();
+        let local = self.connection.local_hooks();
+        let local = local.map(|hooks| hooks.start(self, &event, subject.as_deref(), &raw));
+        let mut run = HookAnswers::default();
         for (callback, answer) in asked {
             match timeout_at(started + callback.timeout, answer).await {
                 Err(_) => run.timed_out = true,
@@ -169,7 +193,9 @@ impl Session {
                 }
             }
         }
-        run.outputs.extend(self.end_commands(commands).await);
+        if let Some(local) = local {
+            run.outputs.extend(local.await);
+        }
         self.pass_on(&event, subject.as_deref(), &run).await;
         run
     }
@@ -178,8 +204,9 @@ impl Session {
         let Ok(mut fields) = Map::<RawJson>::from_json(&input.to_json()) else {
             return input.clone();
         };
-        let info = &self.core.options.info;
-        let (session, mode) = self.core.with(|state| (state.session.clone(), state.mode.clone()));
+        let info = &self.connection.options.info;
+        let (session, mode) =
+            self.connection.with(|state| (state.session.clone(), state.mode.clone()));
         let text = |text: &str| RawJson::from_wire(&Text::from(text));
         let base = [
             ("session_id", text(session.as_str())),
@@ -207,8 +234,8 @@ impl Session {
         self.inform(line).await;
     }
 
-    /// What a hook wants the person to know.
-    async fn pass_on(&self, event: &str, subject: Option<&str>, run: &HookRun) {
+    /// Sends the messages of hooks for the person.
+    async fn pass_on(&self, event: &str, subject: Option<&str>, run: &HookAnswers) {
         let source = subject.map_or_else(|| event.to_owned(), |name| format!("{event}:{name}"));
         for output in &run.outputs {
             if let Some(message) = output.system_message.as_str() {
@@ -218,16 +245,17 @@ impl Session {
         }
     }
 
-    pub(crate) async fn inform(&self, mut line: Informational) {
+    /// Sends a notice for the person. The ids of the line are filled in.
+    pub async fn inform(&self, mut line: Informational) {
         line = line.uuid(self.new_id());
         line = line.session_id(self.id());
-        self.core.say(System::from(Box::new(line))).await;
+        self.connection.say(System::from(Box::new(line))).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::hook_matches as matches;
 
     #[test]
     fn matchers_are_names_or_patterns() {

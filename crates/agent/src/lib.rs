@@ -1,4 +1,4 @@
-//! Be the agent: serve the other end of the wire that hosts of Claude Code speak.
+//! Write an agent that any host of Claude Code can drive.
 //!
 //! Implement [`Agent`], and any host can drive it: the official SDKs, editors, and the `duologue` crate.
 //!
@@ -22,48 +22,46 @@
 //! }
 //! ```
 //!
-//! - [`serve`], [`serve_stdio`], [`in_process`]: over any pipe, stdin and stdout, or within a test.
-//! - [`Turn`], [`Subagent`]: what an agent says, by its [`Voice`]; [`Session`]: the rest of the wire.
-//! - [`Options`], [`Dialect`], [`Fault`]: how it is said, in old forms too, and what goes wrong on purpose.
-//! - [`tools`]: Bash, Read, Write, Edit, Glob, Grep…, really executed.
-//! - [`sessions`]: conversations on disk.
-//! - [`settings`]: settings files and command hooks.
-//! - [`embedded`]: all of that with a model behind it: the drop-in for `claude`.
-//! - [`permission`]: who may do what: rules, modes, and what is not asked.
+//! - [`serve`], [`serve_stdio`], [`in_process`]: over any pipe, over stdin and stdout, or within a test.
+//! - [`Turn`], [`Subagent`]: what an agent sends, through its [`Emitter`]; [`Session`]: the rest of the wire.
+//! - [`Options`], [`Dialect`], [`Fault`]: which forms are used, legacy ones too, and faults for testing hosts.
+//!
+//! The drop-in for `claude`, with a model, tools, permissions and settings, is the crate `duologue-embedded`.
 
-pub mod embedded;
-mod path;
-pub mod permission;
-pub mod sessions;
-pub mod settings;
-pub mod tools;
+pub mod clock;
+pub mod command_line;
+pub mod stdio;
 
 mod agent;
-mod clock;
-mod core;
+mod connection;
+mod emitter;
 mod fault;
 mod hooks;
+mod legacy;
 mod mcp;
 mod options;
 mod requests;
 mod serve;
 mod session;
-mod spent;
-mod stdio;
 mod subagent;
 mod turn;
-mod voice;
+mod usage;
 
 pub use agent::{Agent, Answer, ApiFailure, RequestHandler, TurnError, TurnResult};
+pub use emitter::{
+    Ask, Denial, Emitter, OtherAnswer, PermissionRules, PlanVerdict, Reason, STOPPED, ToolCall,
+    ToolResult, ToolUse, Verdict, canonical_tool_name,
+};
 pub use fault::{Fault, UnknownFault};
-pub use hooks::HookRun;
-pub use options::{Dialect, Info, Options, VERSION};
+pub use hooks::{HookAnswers, LocalHooks, hook_matches};
+pub use legacy::Dialect;
+pub use options::{Info, Options, VERSION};
 pub use serve::{Exit, in_process, serve};
 pub use session::{AskError, Kept, Session};
 pub use stdio::{serve_args, serve_stdio};
-pub use subagent::{Subagent, Task};
+pub use subagent::{Subagent, SubagentTask};
 pub use turn::Turn;
-pub use voice::{PlanVerdict, ToolCall, ToolOutput, ToolUse, Voice};
+pub use usage::{UsageTotals, model_limits};
 
 /// The wire's types.
 pub use duologue_protocol as protocol;

@@ -11,7 +11,7 @@ impl Session {
     /// acknowledged with an answer that means nothing.
     ///
     /// # Errors
-    /// If the host has no such server, is gone, or the turn is interrupted.
+    /// If the host has no such server, has closed its end, or the turn is interrupted.
     pub async fn mcp(&self, server: &str, message: RawObject) -> Result<RawObject, AskError> {
         let request = McpMessage::new().server_name(server).message(message);
         let reply: McpMessageReply = self.ask_for(request).await?;
@@ -23,7 +23,8 @@ impl Session {
     /// # Errors
     /// As [`mcp`](Self::mcp), or if the server refuses.
     pub async fn mcp_tools(&self, server: &str) -> Result<Vec<Value>, AskError> {
-        let client = json!({ "name": "claude-code", "version": &*self.core.options.info.version });
+        let client =
+            json!({ "name": "claude-code", "version": &*self.connection.options.info.version });
         let params =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         self.call(server, json!(0), "initialize", params).await?;
@@ -32,7 +33,7 @@ impl Session {
         self.list_tools(server, 1).await
     }
 
-    /// Asks a server of the host for its tools once more, after it said that they have changed.
+    /// Lists the tools of a server of the host again, after it reported a change.
     ///
     /// # Errors
     /// As [`mcp`](Self::mcp), or if the server refuses.

@@ -1,7 +1,5 @@
 //! How an agent is served.
 
-mod args;
-
 use std::time::Duration;
 
 use duologue_protocol::control::{AgentInfo, ModelInfo, SlashCommand};
@@ -9,8 +7,9 @@ use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::{SessionId, Text};
 
 use crate::fault::Fault;
+use crate::legacy::Dialect;
 
-/// The version that agents report unless told otherwise. Hosts look at it to decide what they may ask.
+/// The version of Claude Code that agents imitate and report. Hosts decide by it what they may ask.
 pub const VERSION: &str = "2.1.325";
 
 /// How an agent is served.
@@ -18,33 +17,44 @@ pub const VERSION: &str = "2.1.325";
 /// ```
 /// use duologue_agent::{Dialect, Options};
 ///
-/// let options = Options::new().partial(true).lenient(true).dialect(Dialect::Seeds);
+/// let options = Options::new().partial(true).lenient(true).dialect(Dialect::Legacy);
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    pub(crate) info: Info,
-    pub(crate) host_servers: Vec<Text>,
-    pub(crate) prompts: bool,
-    pub(crate) partial: bool,
-    pub(crate) replay: bool,
-    pub(crate) await_initialize: bool,
-    pub(crate) state_events: bool,
-    pub(crate) hidden_state_events: bool,
-    pub(crate) forward_subagent_text: bool,
-    pub(crate) may_bypass: bool,
-    pub(crate) lenient: bool,
-    pub(crate) dialect: Dialect,
-    pub(crate) fault: Option<Fault>,
-    pub(crate) seed: Option<u64>,
-    pub(crate) grace: Duration,
-    /// Commands of settings files that are hooks.
-    pub(crate) commands: Vec<crate::settings::CommandHook>,
-    /// Whether the host hears of them.
-    pub(crate) hook_events: bool,
+    /// What the agent reports about itself.
+    pub info: Info,
+    /// MCP servers that the host serves.
+    pub host_servers: Vec<Text>,
+    /// Whether the host answers permission requests.
+    pub prompts: bool,
+    /// Whether answers are streamed while they are written.
+    pub partial: bool,
+    /// Whether prompts are repeated to the host.
+    pub replay: bool,
+    /// Whether the handshake must come first.
+    pub await_initialize: bool,
+    /// Whether the state of the session is reported.
+    pub state_events: bool,
+    /// Whether it is reported to the library that drives the agent only.
+    pub hidden_state_events: bool,
+    /// Whether the text of sub-agents in the foreground is sent.
+    pub forward_subagent_text: bool,
+    /// Whether the mode `bypassPermissions` may be set.
+    pub may_bypass: bool,
+    /// Whether legacy input forms are accepted.
+    pub lenient: bool,
+    /// The forms that lines are written in.
+    pub dialect: Dialect,
+    /// The fault that is injected.
+    pub fault: Option<Fault>,
+    /// The seed of ids; random without one.
+    pub seed: Option<u64>,
+    /// How long an agent may take to notice an interrupt.
+    pub grace: Duration,
 }
 
-/// What an agent says about itself in `init` and in the handshake.
+/// What an agent reports about itself in `init` and in the handshake.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Info {
@@ -70,7 +80,7 @@ pub struct Info {
     pub api_key_source: Text,
     /// How answers are styled.
     pub output_style: Text,
-    /// Where the transcript lies.
+    /// Where the transcript is.
     pub transcript_path: Text,
 }
 
@@ -93,19 +103,6 @@ impl Default for Info {
     }
 }
 
-/// The forms in which an agent speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// Those of the real CLI.
-    #[default]
-    Today,
-    /// Those of the oldest descriptions.
-    Seeds,
-    /// The same, with the end of a turn as a `system` line.
-    SeedsSystemResult,
-}
-
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -120,12 +117,10 @@ impl Default for Options {
             forward_subagent_text: false,
             may_bypass: false,
             lenient: false,
-            dialect: Dialect::Today,
+            dialect: Dialect::Current,
             fault: None,
             seed: None,
             grace: Duration::from_millis(250),
-            commands: Vec::new(),
-            hook_events: false,
         }
     }
 }
@@ -148,14 +143,14 @@ impl Options {
         Self::default()
     }
 
-    /// What the agent says about itself.
+    /// What the agent reports about itself.
     #[must_use]
     pub fn info(mut self, info: Info) -> Self {
         self.info = info;
         self
     }
 
-    /// The conversation has this name.
+    /// Sets the id of the conversation.
     #[must_use]
     pub fn session_id(mut self, id: impl Into<SessionId>) -> Self {
         self.info.session_id = Some(id.into());
@@ -168,37 +163,37 @@ impl Options {
         prompts,
         /// Whether answers are streamed while they are written: `--include-partial-messages`.
         partial,
-        /// Whether prompts are said again: `--replay-user-messages`.
+        /// Whether prompts are repeated: `--replay-user-messages`.
         replay,
         /// Whether the handshake must come before all else: `--await-initialize`.
         await_initialize,
-        /// Whether the host is told what the session is doing.
+        /// Whether the state of the session is reported.
         state_events,
-        /// Whether the library that drives the agent is told so, and those who use it are not.
+        /// Whether it is reported to the library that drives the agent, not to its users.
         hidden_state_events,
-        /// Whether the host hears what sub-agents in the foreground say.
+        /// Whether the text of sub-agents in the foreground is sent.
         forward_subagent_text,
         /// Whether the mode `bypassPermissions` may be set.
         may_bypass,
-        /// Whether every input form of the oldest descriptions works.
+        /// Whether legacy input is accepted.
         lenient,
     }
 
-    /// The host serves an MCP server of this name. Most hosts say so in the handshake.
+    /// The host serves an MCP server of this name. Most hosts declare it in the handshake.
     #[must_use]
     pub fn host_server(mut self, name: impl Into<Text>) -> Self {
         self.host_servers.push(name.into());
         self
     }
 
-    /// The forms in which it speaks.
+    /// The forms that lines are written in.
     #[must_use]
     pub const fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// Something goes wrong on purpose.
+    /// Injects a fault.
     #[must_use]
     pub fn fault(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);

@@ -1,4 +1,4 @@
-//! The answers that every agent gives.
+//! The default answers to requests of the host.
 
 use duologue_protocol::agent_link::{Reply, RequestKey};
 use duologue_protocol::control::{Account, HostRequest, Initialize, InitializeReply};
@@ -19,9 +19,9 @@ impl Session {
         request: &HostRequest,
         handler: Option<&RequestHandler>,
     ) {
-        // What the host offers is taken note of, whoever answers.
+        // The handshake is recorded, whoever answers it.
         if let HostRequest::Initialize(hello) = request {
-            self.take_note(hello);
+            self.record_handshake(hello);
         }
         match handler.and_then(|handler| handler(self, request)) {
             Some(Answer::Now(reply)) => self.reply(key, &reply),
@@ -38,7 +38,7 @@ impl Session {
 
     fn reply(&self, key: RequestKey, reply: &Reply) {
         // It is open: a key is answered here only.
-        let _ = self.core.with(|state| state.link.answer(key, reply));
+        let _ = self.connection.with(|state| state.link.answer(key, reply));
     }
 
     fn answer_by_default(&self, key: RequestKey, request: &HostRequest) {
@@ -50,8 +50,8 @@ impl Session {
             }
             HostRequest::SetModel(set) => {
                 let named = set.model.value().filter(|model| *model != "default");
-                let model = named.unwrap_or(&self.core.options.info.model).clone();
-                self.core.with(|state| state.model = model.clone());
+                let model = named.unwrap_or(&self.connection.options.info.model).clone();
+                self.connection.with(|state| state.model = model.clone());
                 self.reply(key, &payload(&json!({ "model": &*model })));
             }
             HostRequest::RenameSession(rename) => {
@@ -61,11 +61,11 @@ impl Session {
                     .title(title)
                     .session_id(self.id())
                     .uuid(self.new_id());
-                self.core.with(|state| state.link.say(System::from(Box::new(line))));
+                self.connection.with(|state| state.link.say(System::from(Box::new(line))));
             }
             HostRequest::EndSession(_) => {
                 self.reply(key, &Reply::Ack);
-                self.core.leave();
+                self.connection.leave();
             }
             other => self.reply(key, &self.plain_answer(other.tag(), other)),
         }
@@ -73,7 +73,7 @@ impl Session {
 
     /// Answers that change nothing.
     fn plain_answer(&self, subtype: &str, request: &HostRequest) -> Reply {
-        let info = &self.core.options.info;
+        let info = &self.connection.options.info;
         let field = |name: &str| {
             let value = RawJson::from_wire(request).get(name);
             value.and_then(|value| value.as_str()).unwrap_or_default()
@@ -113,7 +113,7 @@ impl Session {
                 "managedOnly": false,
             }})),
             "file_suggestions" => payload(&json!({ "suggestions": [], "cwd": &*info.cwd })),
-            // To look whether it can be done succeeds, and says that it cannot.
+            // A dry run succeeds, and reports that it cannot be done.
             "rewind_files" => {
                 let why = "File rewinding is not enabled.";
                 let looks = RawJson::from_wire(request).get("dry_run");
@@ -145,7 +145,7 @@ impl Session {
                 bypassPermissions, default, dontAsk, plan";
             return self.reply(key, &Reply::coded(why, "invalid_mode"));
         }
-        if mode == PermissionMode::BypassPermissions && !self.core.options.may_bypass {
+        if mode == PermissionMode::BypassPermissions && !self.connection.options.may_bypass {
             let why = "Cannot set permission mode to bypassPermissions because the session was not \
                 launched with --dangerously-skip-permissions";
             return self.reply(key, &Reply::coded(why, "bypass_not_launched"));
@@ -154,8 +154,8 @@ impl Session {
         let mut line =
             Status::new().permission_mode(mode.clone()).uuid(self.new_id()).session_id(self.id());
         line.status = Field::Null;
-        self.core.with(|state| {
-            // What is as it was is no news.
+        self.connection.with(|state| {
+            // Only a change is reported.
             if state.mode != mode {
                 state.mode = mode;
                 state.link.say(System::from(Box::new(line)));
@@ -163,11 +163,11 @@ impl Session {
         });
     }
 
-    fn take_note(&self, hello: &Initialize) {
+    fn record_handshake(&self, hello: &Initialize) {
         let hooks = hello.hooks.value().cloned().unwrap_or_default();
         let servers: Vec<Text> = hello.sdk_mcp_servers.items().to_vec();
-        self.core.with(|state| {
-            state.greeted = true;
+        self.connection.with(|state| {
+            state.has_handshake = true;
             state.hooks = Hooks::new(hooks);
             state.forwards |= hello.forward_subagent_text.is_true();
             for server in servers {
@@ -178,11 +178,11 @@ impl Session {
         });
     }
 
-    /// What the agent says about itself in the handshake.
+    /// The answer to the handshake.
     pub fn handshake(&self) -> InitializeReply {
-        let info = &self.core.options.info;
+        let info = &self.connection.options.info;
         let account = Account::new().api_key_source(&info.api_key_source);
-        let idle = self.core.with(|state| state.link.is_idle());
+        let idle = self.connection.with(|state| state.link.is_idle());
         let state = if idle { SessionState::Idle } else { SessionState::Running };
         InitializeReply::new()
             .commands(info.commands.clone())

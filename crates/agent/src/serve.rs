@@ -4,16 +4,15 @@ mod write;
 
 use std::sync::Arc;
 
-use duologue_protocol::system::System;
 use duologue_protocol::{Frame, LineDecoder};
 use tokio::io::{
     AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf,
 };
 
 use crate::agent::{Agent, RequestHandler, TurnError};
-use crate::core::{Begun, Core};
+use crate::connection::{Begun, Connection};
 use crate::fault::Wrote;
-use crate::options::{Dialect, Options};
+use crate::options::Options;
 use crate::session::Session;
 use crate::turn::Turn;
 
@@ -26,13 +25,20 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exit {
-    /// What a process should exit with: 1 if the last turn failed, or a line was not survived.
+    /// What a process should exit with: 1 if the last turn failed, or a line was fatal.
     pub code: u8,
-    /// What it should say on stderr before.
+    /// A message for stderr.
     pub message: Option<String>,
 }
 
-/// Serves an agent over these two ends of a pipe, until the host has gone and everything is done.
+impl Exit {
+    /// An exit with code 0 and no message.
+    pub const fn success() -> Self {
+        Self { code: 0, message: None }
+    }
+}
+
+/// Serves an agent over these two ends of a pipe, until the host has closed its end and all work is done.
 ///
 /// ```
 /// use duologue_agent::{Agent, Options, Turn, TurnResult, serve};
@@ -58,8 +64,8 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let core = Core::new(options);
-    serve_on(&mut agent, &core, reader, To::Pipe(writer)).await
+    let connection = Connection::new(options);
+    serve_on(&mut agent, &connection, reader, To::Pipe(writer)).await
 }
 
 /// Serves an agent in a task of this program, and gives a host its two ends of the pipe: for tests.
@@ -110,21 +116,21 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let is_lenient = options.lenient;
-    let core = Core::new(options);
+    let connection = Connection::new(options);
     let signals = tokio::spawn({
-        let core = Arc::clone(&core);
+        let connection = Arc::clone(&connection);
         async move {
             while tokio::signal::ctrl_c().await.is_ok() {
                 if is_lenient {
-                    core.with(|state| state.link.handle_interrupt());
+                    connection.with(|state| state.link.handle_interrupt());
                 } else {
-                    core.leave();
+                    connection.leave();
                 }
             }
         }
     });
     let exit = tokio::select! {
-        exit = serve_on(agent, &core, reader, to) => exit,
+        exit = serve_on(agent, &connection, reader, to) => exit,
         () = terminated() => Exit { code: TERMINATED, message: None },
     };
     signals.abort();
@@ -134,9 +140,8 @@ where
 /// As shells count it: 128 and SIGTERM.
 const TERMINATED: u8 = 143;
 
-/// Waits until somebody wants this process to end.
+/// Waits for SIGTERM.
 async fn terminated() {
-    #[cfg(unix)]
     if let Ok(mut signal) =
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
     {
@@ -147,7 +152,7 @@ async fn terminated() {
 }
 
 /// Stdin, read by a thread of its own: a runtime does not end while one of its threads waits there.
-pub(crate) fn stdin() -> tokio::io::DuplexStream {
+pub fn stdin() -> tokio::io::DuplexStream {
     let (ours, mut theirs) = tokio::io::duplex(CHUNK);
     let runtime = tokio::runtime::Handle::current();
     std::thread::spawn(move || {
@@ -165,22 +170,26 @@ pub(crate) fn stdin() -> tokio::io::DuplexStream {
     ours
 }
 
-async fn serve_on<A, R, W>(agent: &mut A, core: &Arc<Core>, reader: R, to: To<W>) -> Exit
+async fn serve_on<A, R, W>(
+    agent: &mut A,
+    connection: &Arc<Connection>,
+    reader: R,
+    to: To<W>,
+) -> Exit
 where
     A: Agent,
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let session = Session { core: Arc::clone(core) };
-    agent.start(&session);
-    if core.options.dialect != Dialect::Today {
-        // The oldest descriptions have it at the start of the process.
-        let init = session.init_line();
-        core.with(|state| state.link.say(System::from(Box::new(init))));
+    let session = Session { connection: Arc::clone(connection) };
+    if let Some(hooks) = agent.local_hooks() {
+        connection.set_local_hooks(hooks);
     }
+    agent.start(&session);
+    session.say_init_at_start();
     let reading = tokio::spawn(read(reader, session.clone(), agent.requests()));
     let (closing, closed) = tokio::sync::oneshot::channel();
-    let mut writing = to.write(Arc::clone(core), closed);
+    let mut writing = to.write(Arc::clone(connection), closed);
     let wrote = tokio::select! {
         () = turns(agent, &session) => None,
         wrote = &mut writing => Some(wrote),
@@ -189,7 +198,7 @@ where
     let wrote = match wrote {
         Some(wrote) => wrote,
         None => {
-            // Whoever still holds the session may say more, but the host will not hear it.
+            // A session handle may still queue lines, but they are not written.
             let _ = closing.send(());
             writing.await
         }
@@ -197,11 +206,11 @@ where
     if matches!(wrote, Ok(Wrote::Dead)) {
         return Exit { code: 1, message: None };
     }
-    let message = core.fatal.borrow().as_ref().map(|fatal| fatal.message.clone());
-    Exit { code: core.exit_code(), message }
+    let message = connection.fatal.borrow().as_ref().map(|fatal| fatal.message.clone());
+    Exit { code: connection.exit_code(), message }
 }
 
-/// Hears the host. This never waits for a turn.
+/// Reads the host. This never waits for a turn.
 async fn read<R>(mut reader: R, session: Session, handler: Option<RequestHandler>)
 where
     R: AsyncRead + Unpin,
@@ -210,7 +219,7 @@ where
     let mut chunk = vec![0; CHUNK];
     let hear = |frame| {
         if let Frame::Line(line) = frame {
-            for (key, request) in session.core.hear(&line) {
+            for (key, request) in session.connection.handle_line(&line) {
                 session.answer(key, &request, handler.as_ref());
             }
         }
@@ -231,12 +240,12 @@ where
     if let Some(frame) = decoder.finish() {
         hear(frame);
     }
-    session.core.with(|state| state.link.handle_end());
+    session.connection.with(|state| state.link.handle_end());
 }
 
 async fn turns<A: Agent>(agent: &mut A, session: &Session) {
-    while let Some(begun) = session.core.next_turn().await {
-        let mut fatal = session.core.fatal.subscribe();
+    while let Some(begun) = session.connection.next_turn().await {
+        let mut fatal = session.connection.fatal.subscribe();
         tokio::select! {
             () = one_turn(agent, session, begun) => {}
             // The process ends at once, whatever runs.
@@ -259,10 +268,10 @@ async fn one_turn<A: Agent>(agent: &mut A, session: &Session, begun: Begun) {
         if turn.is_interrupted() {
             break Err(TurnError::Interrupted);
         }
-        let voice = turn.voice();
+        let emitter = turn.emitter();
         let patience = async {
-            voice.interrupted().await;
-            tokio::time::sleep(session.core.options.grace).await;
+            emitter.interrupted().await;
+            tokio::time::sleep(session.connection.options.grace).await;
         };
         let outcome = tokio::select! {
             outcome = agent.turn(&mut turn) => outcome,

@@ -14,24 +14,24 @@ use duologue_protocol::system::{
 use duologue_protocol::{AgentId, Number, TaskId, Text};
 
 use crate::clock;
+use crate::emitter::{Emitter, ToolCall, Who};
 use crate::session::{Kept, Session};
-use crate::voice::{ToolCall, Voice, Who};
 
 /// What a sub-agent is asked to do.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Task {
+pub struct SubagentTask {
     /// In a few words.
     pub description: Text,
     /// In full.
     pub prompt: Text,
     /// What kind of sub-agent does it.
     pub kind: Text,
-    /// Whether the conversation goes on meanwhile.
+    /// Whether the conversation continues meanwhile.
     pub is_background: bool,
 }
 
-impl Task {
+impl SubagentTask {
     /// A task in the foreground, for a sub-agent of the general kind.
     pub fn new(description: impl Into<Text>, prompt: impl Into<Text>) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl Task {
         self
     }
 
-    /// The conversation goes on meanwhile.
+    /// Lets the conversation continue meanwhile.
     #[must_use]
     pub const fn in_background(mut self) -> Self {
         self.is_background = true;
@@ -57,12 +57,12 @@ impl Task {
     }
 }
 
-/// A sub-agent: a [voice](Voice) whose lines name the call that started it, and a task that is told.
+/// A sub-agent: an [emitter](Emitter) whose lines name the call that started it, and a task that is reported.
 #[derive(Debug)]
 pub struct Subagent {
-    voice: Voice,
+    emitter: Emitter,
     call: ToolCall,
-    task: Task,
+    task: SubagentTask,
     id: TaskId,
     depth: u64,
     started: Instant,
@@ -72,10 +72,10 @@ pub struct Subagent {
     kept: Option<Kept>,
 }
 
-impl Voice {
-    /// Starts a sub-agent for this call. The result of the call is the caller's to tell, at once for
+impl Emitter {
+    /// Starts a sub-agent for this call. The caller sends the result of the call, at once for
     /// one in the background.
-    pub async fn subagent(&self, call: &ToolCall, task: Task) -> Subagent {
+    pub async fn subagent(&self, call: &ToolCall, task: SubagentTask) -> Subagent {
         let session = self.session.clone();
         let name = session.new_id().replace('-', "");
         let name = format!("a{}", name.get(..16).unwrap_or_default());
@@ -84,15 +84,18 @@ impl Voice {
             agent_id: Some(AgentId::from(name.as_str())),
             kind: Some(task.kind.clone()),
             task: Some(task.description.clone()),
-            is_hidden: !task.is_background && !session.core.with(|state| state.forwards),
+            is_hidden: !task.is_background && !session.connection.with(|state| state.forwards),
         };
-        let stop =
-            if task.is_background { session.core.background_stop() } else { self.stop.clone() };
-        let voice = Self::new(session.clone(), self.ledger.clone(), who, stop);
+        let stop = if task.is_background {
+            session.connection.background_stop()
+        } else {
+            self.stop.clone()
+        };
+        let emitter = Self::new(session.clone(), self.record.clone(), who, stop);
         let kept = task.is_background.then(|| session.keep_busy());
         let depth = if self.is_main() { 1 } else { 2 };
         let subagent = Subagent {
-            voice,
+            emitter,
             call: call.clone(),
             id: TaskId::from(name),
             depth,
@@ -101,7 +104,7 @@ impl Voice {
             kept,
             task,
         };
-        session.core.with(|state| state.subagents.begin(&subagent.task, depth));
+        session.connection.with(|state| state.subagents.begin(&subagent.task, depth));
         subagent.begin().await;
         subagent
     }
@@ -113,7 +116,7 @@ impl Subagent {
         &self.id
     }
 
-    /// Notes what it has used so far: tokens, and calls of tools. Told with its progress and its end.
+    /// Records tokens and tool calls so far. They are reported with its progress and its end.
     pub fn note_usage(&self, total_tokens: u64, tool_uses: u64) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = (total_tokens, tool_uses);
     }
@@ -135,12 +138,12 @@ impl Subagent {
             .session_id(self.session().id());
         self.tell(Box::new(line)).await;
         if !self.task.is_background {
-            let line = self.voice.user_line([ContentBlock::text(&self.task.prompt)].into());
+            let line = self.emitter.user_line([ContentBlock::text(&self.task.prompt)].into());
             self.session().say_line(Box::new(line)).await;
         }
     }
 
-    /// Tells what it is doing now.
+    /// Reports what it is doing now.
     pub async fn progress(&self, description: impl Into<Text> + Send, last_tool: Option<&str>) {
         let mut line = TaskProgress::new()
             .task_id(self.id.clone())
@@ -154,10 +157,10 @@ impl Subagent {
         self.tell(Box::new(line)).await;
     }
 
-    /// Ends it. A turn that tells of one in the background is the caller's to want:
+    /// Ends it. For one in the background, the caller may start a turn that reports it:
     /// [`own_turn`](crate::Session::own_turn).
     pub async fn finish(mut self, status: TaskStatus, summary: impl Into<Text> + Send) {
-        self.session().core.with(|state| state.subagents.end(&status));
+        self.session().connection.with(|state| state.subagents.end(&status));
         let patch = TaskPatch::new().status(status.clone()).end_time(clock::millis());
         let updated = TaskUpdated::new()
             .task_id(self.id.clone())
@@ -203,9 +206,9 @@ impl Subagent {
 }
 
 impl Session {
-    /// A task in the background runs now, or does no more: all that run are told each time.
-    pub(crate) async fn background_changed(&self, task: BackgroundTask, is_running: bool) {
-        let tasks = self.core.with(|state| {
+    /// Reports that a task in the background started or ended. The line lists all that run.
+    pub async fn background_changed(&self, task: BackgroundTask, is_running: bool) {
+        let tasks = self.connection.with(|state| {
             state.running.retain(|other| other.task_id != task.task_id);
             if is_running {
                 state.running.push(task);
@@ -219,10 +222,10 @@ impl Session {
 }
 
 impl Deref for Subagent {
-    type Target = Voice;
+    type Target = Emitter;
 
-    fn deref(&self) -> &Voice {
-        &self.voice
+    fn deref(&self) -> &Emitter {
+        &self.emitter
     }
 }
 
@@ -240,7 +243,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    fn begin(&mut self, task: &Task, depth: u64) {
+    fn begin(&mut self, task: &SubagentTask, depth: u64) {
         if task.is_background {
             self.background += 1;
         } else {

@@ -13,17 +13,17 @@ use duologue_protocol::lines::Prompt;
 use duologue_protocol::message::Origin;
 use duologue_protocol::{RawJson, Text};
 
-use crate::core::Begun;
+use crate::connection::Begun;
+use crate::emitter::{Emitter, TurnRecord, Who};
 use crate::session::Session;
-use crate::voice::{Ledger, Voice, Who};
 
-/// One turn of the conversation: the prompt, and the [voice](Voice) that answers it.
+/// One turn of the conversation: the prompt, and the [emitter](Emitter) that answers it.
 ///
-/// Every method of the voice fails once the turn is interrupted, so that an agent that uses `?` stops
+/// Every method of the emitter fails once the turn is interrupted, so that an agent that uses `?` stops
 /// when it should.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    voice: Voice,
+    emitter: Emitter,
     start: TurnStart,
     prompt: Content,
     /// A Stop hook sent the agent back to work.
@@ -33,11 +33,11 @@ pub struct Turn<'a> {
 
 impl Turn<'_> {
     pub(crate) fn new(session: &Session, begun: Begun) -> Self {
-        let ledger = Arc::new(Mutex::new(Ledger::new()));
+        let record = Arc::new(Mutex::new(TurnRecord::new()));
         let stop = begun.stop.subscribe();
-        let voice = Voice::new(session.clone(), ledger, Who::default(), stop);
+        let emitter = Emitter::new(session.clone(), record, Who::default(), stop);
         let prompt = begun.start.content();
-        Self { voice, start: begun.start, prompt, is_continued: false, life: PhantomData }
+        Self { emitter, start: begun.start, prompt, is_continued: false, life: PhantomData }
     }
 
     /// What is to be answered: prompts that waited together are one, joined by newlines.
@@ -55,7 +55,7 @@ impl Turn<'_> {
         &self.start.prompts
     }
 
-    /// Who started the turn, if nobody asked for it.
+    /// What started the turn, if it was not a prompt.
     pub const fn origin(&self) -> Option<&Origin> {
         self.start.origin.as_ref()
     }
@@ -65,50 +65,39 @@ impl Turn<'_> {
         self.is_continued
     }
 
-    /// Prompts that came in the meantime and belong to this turn. They are taken after the result of
-    /// a tool; each is given once.
-    pub fn take_folded(&self) -> Vec<Prompt> {
-        std::mem::take(&mut self.voice.ledger().folded)
-    }
-
-    /// What hooks want the model to know. Each is given once.
-    pub fn take_context(&self) -> Vec<Text> {
-        std::mem::take(&mut self.voice.ledger().context)
-    }
-
     /// The value that a JSON Schema asked for.
     pub fn structured_output(&self, value: RawJson) {
-        let mut ledger = self.voice.ledger();
-        ledger.last_text = Text::from(value.as_json());
-        ledger.structured = Some(value);
+        let mut record = self.emitter.record();
+        record.last_text = Text::from(value.as_json());
+        record.structured = Some(value);
     }
 
-    /// Says something that no model said, as the whole of the turn.
-    pub(crate) async fn say_locally(&self, text: &str) -> crate::TurnResult {
-        self.voice.synthetic_assistant(text).await;
+    /// Answers the turn without a model: this text is the whole answer.
+    pub async fn say_locally(&self, text: &str) -> crate::TurnResult {
+        self.emitter.synthetic_assistant(text).await;
         self.end_locally(text);
         Ok(())
     }
 
-    /// No model was asked in this turn; this is its result.
-    pub(crate) fn end_locally(&self, text: &str) {
-        self.voice.ledger().local = Some(Text::from(text));
+    /// Ends the turn without a model: this text is its result, and no message is sent.
+    pub fn end_locally(&self, text: &str) {
+        self.emitter.record().local = Some(Text::from(text));
     }
 
     pub(crate) fn is_local(&self) -> bool {
-        self.voice.ledger().local.is_some()
+        self.emitter.record().local.is_some()
     }
 
-    /// The same voice, for use beside this one: in parallel, or after the turn.
-    pub fn voice(&self) -> Voice {
-        self.voice.clone()
+    /// The emitter of the main agent, for use in parallel or after the turn.
+    pub fn emitter(&self) -> Emitter {
+        self.emitter.clone()
     }
 }
 
 impl Deref for Turn<'_> {
-    type Target = Voice;
+    type Target = Emitter;
 
-    fn deref(&self) -> &Voice {
-        &self.voice
+    fn deref(&self) -> &Emitter {
+        &self.emitter
     }
 }

@@ -1,13 +1,13 @@
-//! Which agent is talked to.
+//! Finding the agent to start.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue::{Session, SessionBuilder, find};
+use duologue_terminal::{line, ours, print, shown};
 
-use crate::print;
-use crate::visible::{line, ours, shown};
+use crate::install;
 
 /// An agent that can be started.
 #[derive(Debug)]
@@ -18,11 +18,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// The agent that `--agent` names, or else Claude Code, wherever it lies. Every command that needs
-    /// an agent asks here.
+    /// The agent of `--agent`, or else Claude Code. Every command that needs an agent uses this.
     ///
     /// # Errors
-    /// [`find::NotFound`] if there is none; another error if the command cannot be read.
+    /// [`find::NotFound`] if there is none; another error if the command cannot be parsed.
     pub(crate) fn resolve(command: &[String]) -> anyhow::Result<Self> {
         let mut words = words(command)?.into_iter();
         let program = words.next().map(PathBuf::from);
@@ -36,17 +35,18 @@ impl Agent {
         let real = |path: &Path| std::fs::canonicalize(path).ok();
         let us = std::env::current_exe().ok().and_then(|us| real(&us));
         let agent = self.leading.first().is_some_and(|word| word == "agent");
-        (agent && us.is_some() && real(&self.program) == us) || is_installed(&self.program)
+        (agent && us.is_some() && real(&self.program) == us)
+            || install::is_made_by(&self.program, "agent")
     }
 
-    /// The same, or the embedded agent if none is named and Claude Code is not there.
+    /// The same, or the embedded agent if `--agent` is not given and Claude Code is not installed.
     ///
     /// # Errors
-    /// If the command cannot be read, or names nothing.
+    /// If the command cannot be parsed, or its program does not exist.
     pub(crate) fn resolve_or_embedded(command: &[String]) -> anyhow::Result<Self> {
         match Self::resolve(command) {
             Err(error) if command.is_empty() && error.is::<find::NotFound>() => {
-                print::err(&ours("Claude Code is not installed here: the embedded agent answers."));
+                print::err(&ours("Claude Code is not installed: using the embedded agent."));
                 let local = error.downcast_ref::<find::NotFound>().and_then(|error| {
                     let local =
                         |it: &&find::Looked| it.verdict == find::Verdict::InWorkingDirectory;
@@ -79,25 +79,15 @@ impl Agent {
     }
 }
 
-#[cfg(unix)]
-fn is_installed(program: &Path) -> bool {
-    crate::install::is_made_by(program, "agent")
-}
-
-#[cfg(not(unix))]
-fn is_installed(_: &Path) -> bool {
-    false
-}
-
-/// The words of a command: given one by one, or as one text in which a shell's quotes count. A path
-/// with spaces is no such text.
+/// The words of a command: one flag per word, or one text with shell quotes. The path of an existing file
+/// is one word, even with spaces.
 fn words(command: &[String]) -> anyhow::Result<Vec<String>> {
     match command {
         [path] if Path::new(path).is_file() => Ok(vec![path.clone()]),
         [text] => {
             let words = shell_words::split(text);
-            let words = words.with_context(|| format!("--agent {text:?} cannot be read"))?;
-            anyhow::ensure!(!words.is_empty(), "--agent names no program");
+            let words = words.with_context(|| format!("--agent {text:?} cannot be parsed"))?;
+            anyhow::ensure!(!words.is_empty(), "--agent is empty");
             Ok(words)
         }
         words => Ok(words.to_vec()),

@@ -1,9 +1,9 @@
-//! Errors of the libraries, in the words of the command line.
+//! Errors of the libraries, with flags instead of the names of options.
 
 use duologue::Error;
 use duologue_protocol::launch::LaunchError;
 
-/// What an error says, with flags in place of the names that a Rust program would use.
+/// The text of an error, with flags instead of the names of the Rust API.
 pub(crate) fn spelled(error: &Error) -> String {
     match error {
         Error::Launch(error) => spelled_launch(error),
@@ -18,14 +18,14 @@ pub(crate) fn spelled(error: &Error) -> String {
 fn spelled_launch(error: &LaunchError) -> String {
     match error {
         LaunchError::Contradiction { first, second, why, .. } => {
-            format!("{} and {} contradict each other: {why}", flag(first), flag(second))
+            format!("{} and {} cannot be used together: {why}", flag(first), flag(second))
         }
         LaunchError::Invalid { option, value, why, .. } => {
             format!("{} {value:?} cannot be used: {why}", flag(option))
         }
         LaunchError::Unsupported { option, version, missing_in, .. } => format!(
-            "{} is not known to version {version} of the agent (nor to {missing_in}): leave it \
-             out, or update the agent",
+            "version {version} of the agent does not support {} (missing in {missing_in}): remove \
+             it, or update the agent",
             flag(option)
         ),
         other => other.to_string(),

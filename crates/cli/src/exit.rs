@@ -4,7 +4,7 @@ use duologue::{Error, find};
 
 use crate::limit::TimedOut;
 
-/// Everything is as it should be.
+/// Success.
 pub(crate) const OK: u8 = 0;
 
 /// `check`: something is not understood.
@@ -13,32 +13,32 @@ pub(crate) const NOT_UNDERSTOOD: u8 = 1;
 /// `diff`: the two are not the same.
 pub(crate) const DIFFERENT: u8 = 1;
 
-/// `replay`: the other end does something else than on the tape.
+/// `replay`: the other side differs from the tape.
 pub(crate) const MISMATCH: u8 = 3;
 
 /// `run`, `chat`: the agent failed, or took longer than `--timeout`. `doctor`: something is broken.
 pub(crate) const FAILED: u8 = 1;
 
-/// The command line is wrong, a file could not be read, or the output not be written.
+/// The command line is wrong, a file cannot be read, or the output cannot be written.
 pub(crate) const UNREADABLE: u8 = 2;
 
-/// `record`: it failed itself, and no agent was started. Other codes are the agent's; 126 and 127 mean that
-/// it could not be started, as shells have it.
+/// `record`: it failed, and no agent was started. Other codes are the agent's; 126 and 127 mean that it cannot be started,
+/// as in shells.
 pub(crate) const NOT_RECORDED: u8 = 125;
 
-/// `run`: the turn failed because a tool was not allowed.
+/// `run`: the turn failed because a tool was denied.
 pub(crate) const DENIED: u8 = 3;
 
 /// `run`: the budget is used up.
 pub(crate) const OVER_BUDGET: u8 = 4;
 
-/// There is no agent; or, without a terminal, an embedded agent without a model answered, and nobody asked for it.
+/// There is no agent; or, without a terminal and without --embedded, the embedded agent answered without a model.
 pub(crate) const NO_AGENT: u8 = 5;
 
-/// Interrupted by the person, as shells count it: 128 and SIGINT.
+/// Interrupted by Ctrl-C, as in shells: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What an error of a command means.
+/// The exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> u8 {
     if error.is::<find::NotFound>() {
         return NO_AGENT;

@@ -1,22 +1,20 @@
-//! Where lines come from: files and stdin, with a progress bar on a terminal.
+//! Files and stdin as input, with a progress bar on a terminal.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::Path;
 
 use anyhow::Context as _;
-use indicatif::ProgressBar;
+use duologue_terminal::print::{self, ReadingBar};
+use duologue_terminal::{line, ours};
 
-use crate::print;
-use crate::visible::{line, ours};
+/// Smaller files are read before a progress bar could be seen.
+const MIN_SIZE_FOR_BAR: u64 = 8 * 1024 * 1024;
 
-/// Files smaller than this are read before a bar could be seen.
-const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
-
-/// An open input and its progress.
+/// An open file or stdin.
 pub(crate) struct Input {
     source: Box<dyn Read>,
-    bar: ProgressBar,
+    bar: Option<ReadingBar>,
 }
 
 impl Input {
@@ -28,7 +26,7 @@ impl Input {
                     "Reading from the terminal: paste lines and press Ctrl-D, or press Ctrl-C and name a file.",
                 ));
             }
-            return Ok(Self { source: Box::new(io::stdin()), bar: ProgressBar::hidden() });
+            return Ok(Self { source: Box::new(io::stdin()), bar: None });
         }
         let context = || format!("could not open {}", path.display());
         let file = File::open(path).with_context(context)?;
@@ -38,21 +36,18 @@ impl Input {
             "{} is a directory; name the files in it",
             path.display()
         );
-        let bar = if metadata.len() < WORTH_A_BAR {
-            ProgressBar::hidden()
-        } else {
+        let bar = (metadata.len() >= MIN_SIZE_FOR_BAR).then(|| {
             let name = Path::new(path.file_name().unwrap_or(path.as_os_str()));
-            print::reading_bar(metadata.len(), &line(name))?
-        };
+            ReadingBar::start(metadata.len(), line(name))
+        });
         Ok(Self { source: Box::new(file), bar })
     }
 }
 
 impl Input {
-    /// The same without a progress bar, for what is read beside something else.
+    /// Hides the progress bar.
     pub(crate) fn quiet(mut self) -> Self {
-        self.bar.finish_and_clear();
-        self.bar = ProgressBar::hidden();
+        self.bar = None;
         self
     }
 }
@@ -60,13 +55,9 @@ impl Input {
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
-        self.bar.inc(count as u64);
+        if let Some(bar) = &self.bar {
+            bar.add(count as u64);
+        }
         Ok(count)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }

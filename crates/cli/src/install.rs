@@ -1,4 +1,4 @@
-//! Programs that stand in for `claude`: shell scripts in which every argument is one quoted word.
+//! Executables named `claude`: shell scripts in which every argument is one quoted word.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,32 +10,32 @@ use anyhow::Context as _;
 
 use crate::output_file::{Access, OutputFile};
 
-/// How every program begins that was made here. The command that made it follows.
+/// The beginning of every script that is written here. The subcommand follows.
 const MADE_BY: &str = "#!/bin/sh\n# Made by `duologue ";
 
-/// A script in the making. Text from outside gets in through [`word`](Self::word) alone.
+/// Builds a script. Text from outside is added only by [`word`](Self::word).
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     text: Vec<u8>,
 }
 
 impl Script {
-    /// A script that was made by this command.
+    /// An empty script of this subcommand.
     pub(crate) fn made_by(command: &'static str) -> Self {
         Self { text: format!("{MADE_BY}{command} --install`.\n").into_bytes() }
     }
 
-    /// Adds code of ours.
+    /// Adds a literal.
     #[must_use]
     pub(crate) fn code(mut self, code: &'static str) -> Self {
         self.text.extend_from_slice(code.as_bytes());
         self
     }
 
-    /// Adds one word, whatever is in it, and a space.
+    /// Adds one quoted word and a space.
     ///
     /// # Errors
-    /// If it contains a zero byte, which no argument can.
+    /// If it contains a zero byte.
     pub(crate) fn word(mut self, word: impl AsRef<OsStr>) -> anyhow::Result<Self> {
         self.text.extend_from_slice(&quoted(word.as_ref())?);
         self.text.push(b' ');
@@ -51,7 +51,7 @@ impl Script {
     }
 }
 
-/// A word of a shell that stands for these bytes.
+/// Quotes bytes as one word of a shell.
 fn quoted(word: &OsStr) -> anyhow::Result<Vec<u8>> {
     anyhow::ensure!(!word.as_bytes().contains(&0), "{word:?} contains a zero byte");
     let mut quoted = vec![b'\''];
@@ -65,38 +65,38 @@ fn quoted(word: &OsStr) -> anyhow::Result<Vec<u8>> {
     Ok(quoted)
 }
 
-/// Writes `claude` into this folder, and returns its path. One that was not made here stays: it
-/// might be the real one.
+/// Writes `claude` to this folder, and returns its path. Does not replace one that was not written here: it might be the real
+/// one.
 pub(crate) fn claude(folder: &Path, script: &Script) -> anyhow::Result<PathBuf> {
     let path = folder.join("claude");
     let is_ours =
         fs::symlink_metadata(&path).is_ok_and(|there| there.is_file()) && is_made_by(&path, "");
     anyhow::ensure!(
         is_ours || fs::symlink_metadata(&path).is_err(),
-        "{} exists already, and was not made by duologue; name another folder",
+        "{} exists already, and was not written by duologue; choose another folder",
         path.display()
     );
-    // Another process may be starting the old one: it is replaced as a whole.
+    // Another process may be starting the old one, so it is replaced atomically.
     let mut file = OutputFile::check(&path, is_ours)?.create(Access::Program)?;
     file.write_all(&script.text).with_context(|| format!("could not write {}", path.display()))?;
     file.finish()?;
     Ok(path)
 }
 
-/// Whether this program was made by this command of ours.
+/// Whether this program was written by this subcommand.
 pub(crate) fn is_made_by(program: &Path, command: &str) -> bool {
     let mut start = Vec::new();
     let read = fs::File::open(program).and_then(|file| file.take(256).read_to_end(&mut start));
     read.is_ok() && start.starts_with(format!("{MADE_BY}{command}").as_bytes())
 }
 
-/// The folder, which is made if it is not there.
+/// Creates the folder if necessary, and returns its real path.
 pub(crate) fn folder(folder: &Path) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(folder).with_context(|| format!("could not create {}", folder.display()))?;
     Ok(fs::canonicalize(folder)?)
 }
 
-/// This program.
+/// The path of this program.
 pub(crate) fn us() -> anyhow::Result<PathBuf> {
     std::env::current_exe().context("this program cannot be found")
 }
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// What a shell makes of the words of a script.
+    /// The words of a script, as a shell reads them.
     fn run(shell: &str, words: &[OsString]) -> Vec<OsString> {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
@@ -121,18 +121,18 @@ mod tests {
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
         // Nothing else was run.
         assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
-        let mut told: Vec<OsString> = output
+        let mut read: Vec<OsString> = output
             .stdout
             .split(|byte| *byte == 0)
             .map(|word| OsString::from_vec(word.to_vec()))
             .collect();
-        assert_eq!(told.pop(), Some(OsString::new()));
-        assert_eq!(told.pop(), Some("end".into()));
-        told
+        assert_eq!(read.pop(), Some(OsString::new()));
+        assert_eq!(read.pop(), Some("end".into()));
+        read
     }
 
     #[test]
-    fn what_is_odd_stays_one_word() {
+    fn special_characters_stay_in_one_word() {
         let words: Vec<OsString> = [
             "",
             " ",

@@ -1,15 +1,15 @@
-//! `--timeout`: one limit for everything that a command does.
+//! `--timeout`: the time limit of a command.
 
 use std::fmt;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// How long a turn gets at most, out of the limit, to stop when it is interrupted.
-const TO_STOP: Duration = Duration::from_secs(1);
+/// The longest part of the limit that is reserved for interrupting a turn.
+const INTERRUPT_RESERVE: Duration = Duration::from_secs(1);
 
-/// How long the last lines of output may take beyond the limit.
-const LAST_WRITES: Duration = Duration::from_millis(500);
+/// How long the last output may take beyond the limit.
+const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 
 /// How long a command may take, counted from its start: starting the agent, the turn, and ending the
 /// agent.
@@ -20,12 +20,12 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Counts from now on.
+    /// A limit that starts now.
     pub(crate) fn new(most: Option<Duration>) -> Self {
         Self { most, began: Instant::now() }
     }
 
-    /// When the command must be over; `None` without a limit.
+    /// The deadline; `None` without a limit.
     fn at(&self) -> Option<Instant> {
         self.began.checked_add(self.most?)
     }
@@ -35,29 +35,28 @@ impl Limit {
         self.most.is_some()
     }
 
-    /// What is left; `None` without a limit.
+    /// The time left; `None` without a limit.
     pub(crate) fn left(&self) -> Option<Duration> {
         self.at().map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// Waits until a turn must be interrupted, so that it can still stop in time. For ever without a
-    /// limit.
+    /// Waits until a turn must be interrupted, so that it can still end in time. Pending forever without a limit.
     pub(crate) async fn nearly_over(&self) {
         let most = self.most.unwrap_or_default();
-        until(self.at().map(|at| at - TO_STOP.min(most / 10))).await;
+        until(self.at().map(|at| at - INTERRUPT_RESERVE.min(most / 10))).await;
     }
 
-    /// Waits until the limit is reached. For ever without a limit.
+    /// Waits until the limit is reached. Pending forever without a limit.
     pub(crate) async fn over(&self) {
         until(self.at()).await;
     }
 
-    /// Waits until the limit is long past: something could not be stopped.
+    /// Waits until the grace period after the limit has passed.
     pub(crate) async fn long_over(&self) {
-        until(self.at().and_then(|at| at.checked_add(LAST_WRITES))).await;
+        until(self.at().and_then(|at| at.checked_add(OUTPUT_GRACE))).await;
     }
 
-    /// Runs this, unless it takes too long. Then `what` says what was not done.
+    /// Runs a future within the limit. `what` describes what was not done in time.
     pub(crate) async fn within<T>(
         &self,
         what: &'static str,
@@ -69,7 +68,7 @@ impl Limit {
         }
     }
 
-    /// The limit was reached.
+    /// The error for a reached limit.
     pub(crate) fn error(&self, what: &'static str) -> TimedOut {
         TimedOut { most: self.most.unwrap_or_default(), what }
     }
@@ -97,7 +96,7 @@ impl fmt::Display for TimedOut {
 
 impl std::error::Error for TimedOut {}
 
-/// As it can be given: 3s, 50ms.
+/// In the form of the option: 3s, 50ms.
 pub(crate) fn shown(most: Duration) -> String {
     match most.subsec_millis() {
         0 => format!("{}s", most.as_secs()),

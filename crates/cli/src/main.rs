@@ -6,33 +6,27 @@ mod commands;
 mod errors;
 mod exit;
 mod input;
-#[cfg(unix)]
 mod install;
 mod limit;
 mod output_file;
-mod print;
 mod runtime;
 mod session_args;
-#[cfg(unix)]
 mod signal;
-mod todos;
-mod visible;
-mod words;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use duologue_terminal::{Shown, block, line, ours, print, shown};
 
 use args::{Args, Command};
-use visible::{Shown, line, ours, shown};
 
 fn main() -> ExitCode {
-    print::panics_escaped();
+    print::escape_panics();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            print::usage(&error);
+            usage(&error);
             let records = std::env::args_os().nth(1).is_some_and(|command| command == "record");
             return ExitCode::from(match (error.use_stderr(), records) {
                 (false, _) => exit::OK,
@@ -54,8 +48,8 @@ fn main() -> ExitCode {
         Command::Replay(replay) => commands::replay::run(replay),
         Command::Diff(diff) => commands::diff::run(diff),
         Command::Redact(redact) => commands::redact::run(redact),
-        Command::Completions(completions) => commands::shell::completions(completions),
-        Command::Man(man) => commands::shell::man(man),
+        Command::Completions(completions) => commands::generate::completions(completions),
+        Command::Man(man) => commands::generate::man(man),
         Command::Start(start) => commands::record::start(start),
     };
     match result {
@@ -72,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever reads our output has had enough: that is no error.
+/// Whether the reader of our output closed it. That is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
@@ -80,7 +74,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// A bare error of a full disk comes from what is printed. It should say so.
+/// Adds what is missing in an error: flags instead of names of the library, and that stdout could not be written.
 fn named(error: anyhow::Error) -> anyhow::Error {
     if let Some(ours) = error.downcast_ref::<duologue::Error>()
         && matches!(ours, duologue::Error::Launch(_) | duologue::Error::OverBudget { .. })
@@ -95,7 +89,7 @@ fn named(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// Whether somebody read what was printed: whoever has had enough still wants the exit code.
+/// Whether the output was read. If the reader closed it, the command still has to return its exit code.
 fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
     match printed {
         Err(error) if is_broken_pipe(&error) => Ok(false),
@@ -104,10 +98,21 @@ fn is_read(printed: anyhow::Result<()>) -> anyhow::Result<bool> {
 }
 
 fn report(error: &anyhow::Error) {
-    print::error(error);
+    print::error(error.as_ref());
 }
 
-/// Where to look, if an agent went away without a word.
+/// Prints help to stdout, and errors of the command line, which quote it, to stderr.
+fn usage(error: &clap::Error) {
+    let plain = error.render().to_string();
+    if !error.use_stderr() || block(&plain).as_str() == plain {
+        // A closed stdout is not an error.
+        let _ = error.print();
+    } else {
+        print::err(&block(plain.trim_end()));
+    }
+}
+
+/// What to try next if an agent exited without an error message.
 fn hint(command: &Command, error: &anyhow::Error) -> Option<Shown> {
     let Some(duologue::Error::Gone(gone)) = error.downcast_ref() else { return None };
     if !gone.stderr.trim().is_empty() || gone.reason.is_some() {
@@ -122,5 +127,8 @@ fn hint(command: &Command, error: &anyhow::Error) -> Option<Shown> {
         [] => ours("duologue doctor"),
         words => shown!("duologue doctor --agent {}", line(shell_words::join(words))),
     };
-    Some(shown!("It wrote nothing to stderr. Does it speak stream-json? `{}` tells more.", doctor))
+    Some(shown!(
+        "It wrote nothing to stderr. Does it speak stream-json? Run `{}` to find out.",
+        doctor
+    ))
 }

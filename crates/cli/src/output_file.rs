@@ -1,31 +1,30 @@
-//! [`OutputFile`]: a file that a command writes. It never takes the place of a file that the command did not make,
-//! unless the user says `--force`.
+//! [`OutputFile`]: a file that a command writes. It never replaces an existing file, except with `--force`.
 //!
-//! The path is checked before any work is done. The content goes to a temporary file in the same folder, which gets
-//! its name when it is complete: an interrupted command leaves no half file of that name.
+//! The path is checked before any work is done. The content is written to a temporary file in the same folder, which is
+//! renamed when it is complete: an interrupted command leaves no partial file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue_tape::is_stream;
+use duologue_terminal::print;
 use tempfile::NamedTempFile;
-
-use crate::print;
 
 /// Who may read the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Its owner: it may hold secrets.
+    /// Its owner: it may contain secrets.
     Owner,
     /// Everyone, as far as the umask allows.
     Everyone,
-    /// The same, and everyone may run it.
+    /// Everyone, and everyone may run it.
     Program,
 }
 
-/// Where a command writes to.
+/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
@@ -36,7 +35,7 @@ pub(crate) struct OutputFile {
 enum Place {
     /// `-`.
     Stdout,
-    /// A device, a pipe or `/dev/stdout`: nothing is replaced there.
+    /// A device, a pipe or `/dev/stdout`.
     Stream,
     /// A file that does not exist yet.
     New,
@@ -48,7 +47,7 @@ impl OutputFile {
     /// Checks that this path can be written; `-` is stdout. Nothing is created yet.
     ///
     /// # Errors
-    /// If there is something that would be replaced, unless `force`, or the folder cannot be written.
+    /// If a file would be replaced without `force`, or the folder cannot be written.
     pub(crate) fn check(path: &Path, force: bool) -> anyhow::Result<Self> {
         let place = match fs::symlink_metadata(path) {
             _ if path == Path::new("-") => Place::Stdout,
@@ -73,7 +72,7 @@ impl OutputFile {
         Ok(Self { path: path.to_owned(), place })
     }
 
-    /// Begins to write.
+    /// Starts to write.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -81,14 +80,13 @@ impl OutputFile {
         let context = || cannot_write(&self.path);
         let to = match self.place {
             Place::Stdout => To::Stdout(print::data()),
-            // Appending, since stdout may be a file that holds something already.
+            // Append, since stdout may be a file with content.
             Place::Stream => {
                 To::Stream(OpenOptions::new().append(true).open(&self.path).with_context(context)?)
             }
             Place::New | Place::Replaced => {
                 let mut builder = tempfile::Builder::new();
                 builder.prefix(".duologue-");
-                #[cfg(unix)]
                 builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(match access {
                     Access::Owner => 0o600,
                     Access::Everyone => 0o644,
@@ -103,7 +101,7 @@ impl OutputFile {
     }
 }
 
-/// A file that is being written. Without [`finish`](Self::finish) there is none.
+/// A file that is being written. Without [`finish`](Self::finish) it is removed.
 pub(crate) struct Writing {
     path: PathBuf,
     replaces: bool,
@@ -117,10 +115,10 @@ enum To {
 }
 
 impl Writing {
-    /// Gives the file its name.
+    /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// If the rest cannot be written, or a file of that name has appeared meanwhile.
+    /// If the rest cannot be written, or a file of that name was created in the meantime.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         let Self { path, replaces, to } = self;
         let context = || cannot_write(&path);
@@ -170,22 +168,13 @@ impl Write for To {
     }
 }
 
-/// Whether two paths lead to the same file, by whatever links.
+/// Whether two paths are the same file, following links.
 pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
     let (Ok(first), Ok(second)) = (fs::metadata(a), fs::metadata(b)) else { return false };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        (first.dev(), first.ino()) == (second.dev(), second.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (first, second);
-        matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
-    }
+    (first.dev(), first.ino()) == (second.dev(), second.ino())
 }
 
-/// What is said of a file that stays as it is.
+/// The error for a file that is not replaced.
 pub(crate) fn exists(path: &Path) -> String {
     format!("{} exists already; name another file, or use --force", path.display())
 }
@@ -194,7 +183,7 @@ fn cannot_write(path: &Path) -> String {
     format!("could not write {}", path.display())
 }
 
-/// The folder that holds this path.
+/// The folder of this path.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -202,16 +191,13 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Finds out whether a file can be created here, before there is anything to write.
+/// Checks that a file can be created in this folder.
 fn can_create_in(folder: &Path) -> io::Result<()> {
     if !fs::metadata(folder)?.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
-    #[cfg(unix)]
-    {
-        use rustix::fs::Access;
-        rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
-    }
+    use rustix::fs::Access;
+    rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Running what is `async`, and hearing Ctrl-C.
+//! The async runtime, and Ctrl-C.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-/// How long a write to a stdout that nobody reads may hold up the end.
-const LAST_WRITES: Duration = Duration::from_millis(500);
+/// How long to wait at the end for writes to a stdout that is not read.
+const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a future to its end.
 ///
-/// It runs on this thread; the agent is read and answered on others, whatever this one does.
+/// It runs on this thread. The agent is read and answered on other threads.
 pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -19,29 +19,28 @@ pub(crate) fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> an
         .build()
         .context("the runtime could not be started")?;
     let result = runtime.block_on(future);
-    runtime.shutdown_timeout(LAST_WRITES);
+    runtime.shutdown_timeout(OUTPUT_GRACE);
     result
 }
 
-/// Counts how often the person pressed Ctrl-C. From now on it no longer ends this program.
+/// Counts Ctrl-C. It no longer ends this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupts(watch::Receiver<u32>);
 
 impl Interrupts {
-    /// Begins to count. Needs a runtime.
+    /// Starts to count. Must be called in a runtime.
     pub(crate) fn new() -> Self {
         let (count, counted) = watch::channel(0);
         tokio::spawn(async move {
             while tokio::signal::ctrl_c().await.is_ok() {
                 count.send_modify(|count| *count += 1);
             }
-            // They cannot be heard: nobody is told.
             std::future::pending::<()>().await;
         });
         Self(counted)
     }
 
-    /// Waits until it was pressed so often.
+    /// Waits until it was pressed this many times. Cancel safe.
     pub(crate) async fn pressed(&mut self, times: u32) {
         if self.0.wait_for(|count| *count >= times).await.is_err() {
             std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! How an agent is started: the options that all commands with an agent share.
+//! The options of `run` and `chat` for starting an agent.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,12 @@ use duologue::{SessionBuilder, find};
 use duologue_protocol::control::McpServerConfig;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::{Map, RawObject, SessionId, Wire as _};
+use duologue_terminal::print;
 
 use crate::agent::Agent;
-use crate::{exit, print};
+use crate::exit;
 
-/// What `--permission-mode` may be.
+/// The values of `--permission-mode`.
 const MODES: [&str; 7] =
     ["default", "acceptEdits", "plan", "dontAsk", "auto", "manual", "bypassPermissions"];
 
@@ -23,29 +24,28 @@ const MODES: [&str; 7] =
 const MODEL_VARS: [&str; 4] =
     ["DUOLOGUE_SCENARIO", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"];
 
-/// Which agent, and how it is started.
+/// The agent, and how it is started.
 #[derive(Args, Debug, Default)]
 #[command(group = ArgGroup::new("earlier").args(["resume", "newest"]))]
 pub(crate) struct SessionArgs {
-    /// The agent's program, with its first arguments: "node cli.js", or once for each word. Without
-    /// it, Claude Code is looked for on the PATH and in the usual places; if it is not there, the
-    /// embedded agent answers
+    /// The agent's program and its first arguments: "node cli.js", or one flag per word. The default is
+    /// Claude Code, on the PATH or in its usual places, or else the embedded agent
     #[arg(long, value_name = "CMD", help_heading = "Agent", allow_hyphen_values = true)]
     pub(crate) agent: Vec<String>,
 
-    /// Talk to the embedded agent, whether Claude Code is there or not
+    /// Use the embedded agent, even if Claude Code is installed
     #[arg(long, help_heading = "Agent", conflicts_with = "agent")]
     pub(crate) embedded: bool,
 
-    /// The model: a name, or an alias such as sonnet
+    /// The model: a name or an alias such as sonnet
     #[arg(long, value_name = "MODEL", help_heading = "Agent")]
     pub(crate) model: Option<String>,
 
-    /// The models to try when that one is overloaded
+    /// Models to use when that one is overloaded
     #[arg(long, value_name = "MODEL", value_delimiter = ',', help_heading = "Agent")]
     pub(crate) fallback_model: Vec<String>,
 
-    /// Instead of the agent's own system prompt
+    /// Replace the agent's system prompt
     #[arg(
         long,
         value_name = "TEXT",
@@ -54,7 +54,7 @@ pub(crate) struct SessionArgs {
     )]
     pub(crate) system_prompt: Option<String>,
 
-    /// After the agent's own system prompt
+    /// Append to the agent's system prompt
     #[arg(long, value_name = "TEXT", help_heading = "Agent")]
     pub(crate) append_system_prompt: Option<String>,
 
@@ -66,23 +66,28 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "FILE|JSON", help_heading = "Agent")]
     pub(crate) mcp_config: Vec<String>,
 
-    /// How many steps a turn may take
+    /// The most steps of a turn
     #[arg(long, value_name = "COUNT", help_heading = "Agent")]
     pub(crate) max_turns: Option<u32>,
 
-    /// How many dollars the session may cost
+    /// The most dollars to spend in the session
     #[arg(long, value_name = "USD", help_heading = "Agent", allow_negative_numbers = true)]
     pub(crate) max_budget_usd: Option<f64>,
 
-    /// Where the agent works
+    /// The agent's working directory
     #[arg(long, value_name = "DIR", help_heading = "Agent")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// A further folder in which it may work
+    /// An additional directory that the agent may use
     #[arg(long, value_name = "DIR", help_heading = "Agent")]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// How the agent decides what it may do
+    /// Answer tool calls with the legacy lines approve, deny and tool_result. Claude Code does not
+    /// understand them; for agents that were written after an early description of the wire
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) legacy: bool,
+
+    /// The permission mode
     #[arg(
         long,
         value_name = "MODE",
@@ -91,7 +96,7 @@ pub(crate) struct SessionArgs {
     )]
     pub(crate) permission_mode: Option<String>,
 
-    /// What needs no permission, as rules: Read, "Bash(git log *)"
+    /// Allow these tools without asking, as rules: Read, "Bash(git log *)"
     #[arg(
         long,
         value_name = "RULES",
@@ -101,7 +106,7 @@ pub(crate) struct SessionArgs {
     )]
     pub(crate) allowed_tools: Vec<String>,
 
-    /// What is never allowed, as rules
+    /// Deny these tools, as rules
     #[arg(
         long,
         value_name = "RULES",
@@ -111,19 +116,19 @@ pub(crate) struct SessionArgs {
     )]
     pub(crate) disallowed_tools: Vec<String>,
 
-    /// Which built-in tools there are: a list, "default", or "" for none
+    /// The built-in tools: a list, "default", or "" for none
     #[arg(long, value_name = "TOOLS", help_heading = "Permissions")]
     pub(crate) tools: Option<String>,
 
-    /// Go on with an old conversation
+    /// Resume a conversation
     #[arg(long, short, value_name = "ID", help_heading = "Conversation")]
     pub(crate) resume: Option<String>,
 
-    /// Go on with the newest conversation of this folder
+    /// Resume the newest conversation of this directory
     #[arg(long = "continue", short = 'c', help_heading = "Conversation")]
     pub(crate) newest: bool,
 
-    /// Leave the old conversation as it is, and go on with a copy
+    /// Resume a copy, and leave the old conversation unchanged
     #[arg(long, alias = "fork-session", requires = "earlier", help_heading = "Conversation")]
     pub(crate) fork: bool,
 
@@ -131,13 +136,13 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "UUID", help_heading = "Conversation")]
     pub(crate) session_id: Option<String>,
 
-    /// Further flags for the agent, as they are
+    /// More flags for the agent, passed unchanged
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) extra: Vec<OsString>,
 }
 
 impl SessionArgs {
-    /// A session that is set up as the options say. Who answers what it asks is not said yet.
+    /// A session with these options, without handlers.
     ///
     /// # Errors
     /// If there is no agent, or an option cannot be used.
@@ -154,6 +159,9 @@ impl SessionArgs {
             .allowed_tools(self.allowed_tools.iter().flat_map(|text| rules(text)))
             .disallowed_tools(self.disallowed_tools.iter().flat_map(|text| rules(text)))
             .add_dirs(absolute(&self.add_dir)?);
+        if self.legacy {
+            builder = builder.legacy();
+        }
         if let Some(model) = &self.model {
             builder = builder.model(model.as_str());
         }
@@ -170,7 +178,7 @@ impl SessionArgs {
             builder = builder.max_budget_usd(usd);
         }
         if let Some(cwd) = &self.cwd {
-            anyhow::ensure!(cwd.is_dir(), "--cwd {} is no folder", cwd.display());
+            anyhow::ensure!(cwd.is_dir(), "--cwd {} is not a directory", cwd.display());
             builder = builder.cwd(cwd.as_path());
         }
         if let Some(mode) = &self.permission_mode {
@@ -201,14 +209,13 @@ impl SessionArgs {
         extra(builder, &self.extra)
     }
 
-    /// Whether the embedded agent answers: because it was asked for, or because there is no other.
+    /// Whether the embedded agent is used, because of --embedded or because there is no other.
     pub(crate) fn is_embedded(&self) -> bool {
         self.embedded || (self.agent.is_empty() && find::cli(None).is_err())
     }
 
-    /// The exit code of a conversation that went well. If nobody asked for the embedded agent, it has no
-    /// model, and no person is there to see that: [`exit::NO_AGENT`], so that no script takes its words
-    /// for those of a model.
+    /// The exit code of a successful conversation. [`exit::NO_AGENT`] if the embedded agent answered without a model, without
+    /// --embedded and without a terminal: a script must not take its answer for that of a model.
     pub(crate) fn code_of_success(&self) -> u8 {
         let has_model = MODEL_VARS.iter().any(|name| {
             std::env::var_os(name).is_some_and(|value| !value.to_string_lossy().trim().is_empty())
@@ -230,7 +237,7 @@ impl SessionArgs {
         let id = self.session_id.as_deref().map(SessionId::from);
         anyhow::ensure!(
             id.is_none() || self.fork || (self.resume.is_none() && !self.newest),
-            "--session-id names a new conversation: leave it out, or add --fork to copy the old one"
+            "--session-id is for a new conversation: remove it, or add --fork to copy the old one"
         );
         Ok(match (&self.resume, self.newest, self.fork) {
             (Some(of), _, true) => Conversation::Fork { of: of.as_str().into(), cut: None, id },
@@ -242,7 +249,7 @@ impl SessionArgs {
     }
 }
 
-/// A JSON object that was typed, or a file that holds one.
+/// A JSON object on the command line, or a file that contains one.
 #[derive(Debug)]
 pub(crate) enum Given {
     Here(RawObject),
@@ -250,7 +257,7 @@ pub(crate) enum Given {
 }
 
 impl Given {
-    /// The object, read from its file if need be.
+    /// The object, read from its file if necessary.
     pub(crate) fn read(self, option: &str) -> anyhow::Result<RawObject> {
         let path = match self {
             Self::Here(object) => return Ok(object),
@@ -262,33 +269,33 @@ impl Given {
     }
 }
 
-/// What an option says that takes a file or JSON.
+/// Parses an option that takes a file or JSON.
 pub(crate) fn object(option: &str, text: &str) -> anyhow::Result<Given> {
     if text.trim_start().starts_with('{') {
         let object = RawObject::from_json(text);
-        return Ok(Given::Here(object.with_context(|| format!("{option} is no JSON object"))?));
+        return Ok(Given::Here(object.with_context(|| format!("{option} is not a JSON object"))?));
     }
     let path = Path::new(text);
-    anyhow::ensure!(path.is_file(), "{option} {text}: there is no such file");
-    // The agent may work elsewhere.
+    anyhow::ensure!(path.is_file(), "{option} {text}: no such file");
+    // The agent may have another working directory.
     Ok(Given::File(std::path::absolute(path)?))
 }
 
 fn mcp_servers(mut builder: SessionBuilder, config: &RawObject) -> anyhow::Result<SessionBuilder> {
     let servers = config.get("mcpServers").context("--mcp-config has no \"mcpServers\"")?;
-    let servers: Map<McpServerConfig> = servers.read().context("--mcp-config cannot be read")?;
+    let servers: Map<McpServerConfig> = servers.read().context("--mcp-config cannot be parsed")?;
     for (name, server) in servers.iter() {
         builder = builder.mcp_server(name.clone(), server.clone());
     }
     Ok(builder)
 }
 
-/// The agent may work elsewhere.
+/// Absolute paths: the agent may have another working directory.
 fn absolute(paths: &[PathBuf]) -> std::io::Result<Vec<PathBuf>> {
     paths.iter().map(std::path::absolute).collect()
 }
 
-/// Rules, separated by commas or spaces outside of parentheses, as Claude Code reads them.
+/// Splits rules at commas and spaces outside of parentheses, like Claude Code.
 fn rules(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let parts = text.split(|character: char| {
@@ -302,14 +309,14 @@ fn rules(text: &str) -> Vec<String> {
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// Flags that are handed on: `--name`, `--name=value`, `--name value`.
+/// Passes flags on: `--name`, `--name=value`, `--name value`.
 fn extra(mut builder: SessionBuilder, args: &[OsString]) -> anyhow::Result<SessionBuilder> {
     let mut args = args.iter().peekable();
     while let Some(arg) = args.next() {
         let flag = arg.to_str().filter(|arg| arg.starts_with("--"));
         let flag = flag.with_context(|| {
             format!(
-                "{} after -- is no flag: write --name, --name=value or --name value",
+                "{} after -- is not a flag: use --name, --name=value or --name value",
                 arg.display()
             )
         })?;

@@ -1,8 +1,8 @@
-//! Ending as another process did.
+//! Ends this process by a signal.
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// Dies by this signal. If that does not work, the code by which shells tell of it.
+/// Dies by this signal. If that does not work, returns the exit code that shells use for it.
 pub(crate) fn die_by(signal: i32) -> u8 {
     if signal == Signal::KILL.as_raw() {
         let _ = kill_process(getpid(), Signal::KILL);

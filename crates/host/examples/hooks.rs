@@ -3,18 +3,18 @@
 
 mod support;
 
-use duologue::ask::{Hook, HookCall};
+use duologue::handlers::{Hook, HookCall, HookEvent};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Error, Session};
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let before = Hook::new("PreToolUse", |call: HookCall| async move {
+    let before = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
         eprintln!("before {}", call.tool_name().unwrap_or("?"));
         HookOutput::deny_tool("the house is closed on Sundays")
     })
     .matcher("Bash");
-    let stop = Hook::new("Stop", |_| async {
+    let stop = Hook::new(HookEvent::Stop, |_| async {
         eprintln!("it stops");
         HookOutput::new()
     });

@@ -3,8 +3,8 @@
 
 mod support;
 
-use duologue::ask::{Decision, PermissionRequest};
-use duologue::protocol::tool::ToolInput;
+use duologue::handlers::{Decision, PermissionRequest};
+use duologue::tool::ToolInput;
 use duologue::{Error, Session};
 
 async fn decide(ask: PermissionRequest) -> Decision {

@@ -22,7 +22,7 @@ async fn main() -> Result<(), Error> {
         }
     }
     let outcome = turn.outcome().await?;
-    println!("\n{:?}, ${:.4}", outcome.outcome(), outcome.cost_usd());
+    println!("\n{:?}, ${:.4}", outcome.status(), outcome.cost_usd());
     session.close().await?;
     Ok(())
 }

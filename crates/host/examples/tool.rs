@@ -3,7 +3,7 @@
 
 mod support;
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Error, Event, Session, mcp};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]

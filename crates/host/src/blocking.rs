@@ -1,7 +1,7 @@
-//! The same without `async`, over the same core.
+//! The API without `async`.
 //!
-//! Agents are served by threads of their own, so that handlers and tools work whatever this program
-//! does. Each call of a handler has a thread, too: it may block. What is too late is denied on time.
+//! Two background threads serve all agents, so that handlers and tools work whatever the program does.
+//! Each call of a handler has a thread of its own and may block. A late answer is denied on time.
 //!
 //! ```no_run
 //! use duologue::{Event, Session, blocking};
@@ -26,8 +26,8 @@ use duologue_protocol::control::{ControlRequest, HostRequest};
 use duologue_protocol::transcript::Event;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::ask::Decision;
 use crate::error::Error;
+use crate::handlers::Decision;
 use crate::outcome::TurnOutcome;
 use crate::process::ExitReport;
 use crate::prompt::IntoPrompt;
@@ -51,7 +51,7 @@ fn wait<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     runtime()?.block_on(future)
 }
 
-/// Starts Claude Code, sends one prompt, and gives what came of it.
+/// Starts Claude Code, sends one prompt, and returns its outcome.
 ///
 /// # Errors
 /// As [`duologue::run`](crate::run).
@@ -59,7 +59,7 @@ pub fn run(prompt: impl IntoPrompt) -> Result<TurnOutcome, Error> {
     wait(crate::run(prompt))
 }
 
-/// Starts the agent and shakes hands.
+/// Starts the agent and initializes it.
 ///
 /// # Errors
 /// As [`SessionBuilder::start`].
@@ -67,8 +67,8 @@ pub fn start(builder: SessionBuilder) -> Result<Session, Error> {
     Ok(Session { session: wait(builder.handlers_block().start())? })
 }
 
-/// A conversation with an agent. Dropping it kills the agent.
-#[derive(Debug)]
+/// A conversation with an agent. Clones share it; dropping the last one kills the agent.
+#[derive(Clone, Debug)]
 pub struct Session {
     session: crate::Session,
 }
@@ -82,7 +82,7 @@ impl Session {
         Ok(Turn { turn: wait(self.session.prompt(prompt))? })
     }
 
-    /// Asks the agent for something.
+    /// Sends a control request to the agent.
     ///
     /// # Errors
     /// As [`Control::ask`](crate::Control::ask).
@@ -93,7 +93,7 @@ impl Session {
         wait(self.session.control().ask(request))
     }
 
-    /// Interrupts what the agent does now.
+    /// Interrupts the turn that runs now.
     ///
     /// # Errors
     /// As [`Session::interrupt`](crate::Session::interrupt).
@@ -109,7 +109,7 @@ impl Session {
         wait(self.session.respond(id, decision))
     }
 
-    /// Runs `async` code with the session beneath, for what has no method here.
+    /// Runs `async` code with the session, for what has no method here.
     ///
     /// ```no_run
     /// # fn example(session: duologue::blocking::Session) -> Result<(), duologue::Error> {
@@ -119,7 +119,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Those of the code; and if it is called inside of `async` code.
+    /// Those of the code, and [`Error::InsideAsync`] if it is called in `async` code.
     pub fn wait<T>(
         &self,
         code: impl AsyncFnOnce(&crate::Session) -> Result<T, Error>,
@@ -127,23 +127,23 @@ impl Session {
         wait(code(&self.session))
     }
 
-    /// Ends the conversation in peace.
+    /// Ends the conversation in order.
     ///
     /// # Errors
     /// As [`Session::close`](crate::Session::close).
-    pub fn close(self) -> Result<ExitReport, Error> {
+    pub fn close(&self) -> Result<ExitReport, Error> {
         wait(self.session.close())
     }
 }
 
-/// A prompt that was sent, and what comes of it. It iterates over the events of its turn.
+/// A prompt that was sent. It iterates over the events of its turn.
 #[derive(Debug)]
 pub struct Turn {
     turn: crate::Turn,
 }
 
 impl Turn {
-    /// What comes of it. Events that were not read are passed over.
+    /// Waits for the end of the turn, and skips the events that were not read.
     ///
     /// # Errors
     /// As [`Turn::outcome`](crate::Turn::outcome).
@@ -151,7 +151,7 @@ impl Turn {
         wait(self.turn.outcome())
     }
 
-    /// Interrupts what the agent does now.
+    /// Interrupts the turn that runs now.
     ///
     /// # Errors
     /// As [`Turn::interrupt`](crate::Turn::interrupt).
@@ -164,8 +164,8 @@ impl Iterator for Turn {
     type Item = Result<Event, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // To enter the runtime costs as much as to read a short line.
-        match self.turn.at_hand() {
+        // Entering the runtime costs as much as reading a short line.
+        match self.turn.next_in_batch() {
             Some(event) => Some(Ok(event)),
             None => wait(self.turn.next()).transpose(),
         }

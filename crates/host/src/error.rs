@@ -1,28 +1,28 @@
-//! What can go wrong.
+//! Errors.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duologue_link::{InboxError, RequestError};
 use duologue_protocol::Fault;
 use duologue_protocol::host_link::Failure;
 use duologue_protocol::launch::LaunchError;
 
+use crate::dispatch::RequestError;
 use crate::find::NotFound;
 use crate::process::SpawnError;
 use crate::prompt::PromptError;
 
-/// What can go wrong between a host and its agent.
+/// An error of a session.
 ///
-/// Every message says what happened and, where the agent is gone, what it last wrote to stderr.
+/// Every message says what happened. If the agent is gone, it has the end of its stderr.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no Claude Code on this machine.
+    /// Claude Code was not found.
     #[error(transparent)]
     NotFound(Arc<NotFound>),
-    /// The options contradict each other, or this version does not know one of them.
+    /// The options contradict each other, or this CLI version does not support one of them.
     #[error("these options cannot be used: {0}")]
     Launch(#[from] LaunchError),
     /// The agent could not be started.
@@ -37,9 +37,9 @@ pub enum Error {
     Refused {
         /// The request.
         subtype: String,
-        /// What it said.
+        /// The reason.
         reason: String,
-        /// The agent knows no such request.
+        /// The agent does not support the request.
         unsupported: bool,
     },
     /// The agent did not answer a request in time.
@@ -48,7 +48,7 @@ pub enum Error {
     TimedOut {
         /// The request.
         subtype: String,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
     /// The answer to a request has a field of the wrong type.
@@ -57,31 +57,36 @@ pub enum Error {
     Malformed {
         /// The request.
         subtype: String,
-        /// What is wrong with it.
+        /// What is wrong.
         fault: Fault,
     },
     /// The prompt cannot be sent.
     #[error(transparent)]
     Prompt(#[from] PromptError),
-    /// The lines of the agent could not be kept or read. Unless it is [`InboxError::Read`], nothing more
-    /// of the conversation can be read: it is [fatal](Self::is_fatal), and prompts are refused with it.
-    #[error(transparent)]
-    Stream(#[from] InboxError),
-    /// What waits for this one reader could not be kept. The session goes on.
+    /// This subscriber did not read, and its memory budget was used up
+    /// ([`Overflow::Fail`](crate::Overflow::Fail)). The session and other subscribers continue.
+    #[error("the subscriber is too slow: more than {budget} bytes wait to be read")]
+    #[non_exhaustive]
+    TooSlow {
+        /// The memory budget in bytes.
+        budget: usize,
+    },
+    /// What this subscriber has not read could not be kept in a temporary file. The session and other
+    /// subscribers continue.
     #[error(
-        "could not keep unread events of this stream in a temporary file: {0}. Read it sooner, make \
-         room on the disk, or raise memory_budget"
+        "could not keep what was not read in a temporary file: {0}. Read it sooner, make room on the \
+         disk, or raise memory_budget"
     )]
-    Queue(Arc<std::io::Error>),
-    /// The conversation has cost as much as it may.
+    Spill(Arc<std::io::Error>),
+    /// The conversation has reached its budget.
     #[error(
         "the budget is used up: {spent_usd:.4} of {limit_usd:.4} USD. Raise max_budget_usd to go on"
     )]
     #[non_exhaustive]
     OverBudget {
-        /// What was spent.
+        /// The cost so far.
         spent_usd: f64,
-        /// What may be spent.
+        /// The limit.
         limit_usd: f64,
     },
     /// A request of the agent is not open: it was withdrawn, answered or never made.
@@ -94,15 +99,15 @@ pub enum Error {
     /// The runtime of [`blocking`](crate::blocking) could not be started.
     #[error("the runtime could not be started: {0}")]
     Runtime(Arc<std::io::Error>),
-    /// A blocking function was called where `async` code runs: it would hold up everything there.
-    #[error("blocking functions cannot be used inside of async code: use the async ones")]
+    /// A blocking function was called in `async` code, where it would block a worker thread.
+    #[error("blocking functions cannot be called in async code: use the async ones")]
     InsideAsync,
     /// The session was closed by this program.
     #[error("the session is closed")]
     Closed,
 }
 
-/// How an agent went away.
+/// How an agent ended.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Gone {
@@ -119,7 +124,7 @@ pub struct Gone {
 impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the agent is gone")?;
-        // What stderr says is told once.
+        // A reason that is part of stderr is not repeated.
         let new = |reason: &&String| !self.stderr.contains(reason.as_str());
         if let Some(reason) = self.reason.as_ref().filter(new) {
             write!(f, ": {reason}")?;
@@ -140,13 +145,14 @@ impl fmt::Display for Gone {
 impl std::error::Error for Gone {}
 
 impl Gone {
-    /// Whether the CLI said that it knows no such conversation.
+    /// Whether the CLI has not found the conversation.
     pub fn is_unknown_conversation(&self) -> bool {
-        const WORDS: &str = "No conversation found";
-        self.stderr.contains(WORDS) || self.reason.as_ref().is_some_and(|why| why.contains(WORDS))
+        const MESSAGE: &str = "No conversation found";
+        self.stderr.contains(MESSAGE)
+            || self.reason.as_ref().is_some_and(|why| why.contains(MESSAGE))
     }
 
-    /// Whether the CLI said that a conversation has this id already.
+    /// Whether the id of the conversation is in use.
     pub(crate) fn is_id_in_use(&self) -> bool {
         self.stderr.contains("is already in use")
     }
@@ -187,16 +193,20 @@ impl Error {
         }
     }
 
-    /// Whether a new session is needed: the agent is not there (any more), or can no longer be followed.
+    /// Whether another attempt to start the agent may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Gone(_) | Self::TimedOut { .. } => true,
+            Self::Spawn(error) => matches!(&**error, SpawnError::Other { .. }),
+            _ => false,
+        }
+    }
+
+    /// Whether a new session is needed: the agent could not be started, or is gone.
     pub const fn is_fatal(&self) -> bool {
         matches!(
             self,
-            Self::NotFound(_)
-                | Self::Launch(_)
-                | Self::Spawn(_)
-                | Self::Gone(_)
-                | Self::Stream(InboxError::TooSlow { .. } | InboxError::Spill(_))
-                | Self::Closed
+            Self::NotFound(_) | Self::Launch(_) | Self::Spawn(_) | Self::Gone(_) | Self::Closed
         )
     }
 }
@@ -206,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_agent_wrote_to_stderr_is_told_once() {
+    fn a_reason_that_is_part_of_stderr_is_not_repeated() {
         let stderr = "warning\nError: no such session\n".to_owned();
         let reason = Some("Error: no such session".to_owned());
         let gone = Gone { code: Some(1), stderr, reason, ..Gone::default() };

@@ -1,4 +1,4 @@
-//! Where the CLI is, and which.
+//! Finds the CLI and its version.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), duologue::find::NotFound> {
@@ -14,7 +14,7 @@
 mod search;
 mod version;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 pub use search::{Looked, NotFound, Search, Verdict, cli};

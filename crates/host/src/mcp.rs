@@ -2,11 +2,15 @@
 //!
 //! Three ways to make one:
 //!
-//! - [`server`] and [`tool`]: a few functions become tools, their schemas derived from their inputs;
+//! - [`server`] and [`tool`]: functions become tools, with schemas derived from their input types;
 //! - [`rmcp`](rmcp()): any server of the official MCP SDK;
 //! - [`raw`]: a function from JSON-RPC to JSON-RPC.
 //!
+//! The first two need the feature `mcp`, which is on by default. Without it, neither `rmcp` nor `schemars`
+//! is compiled.
+//!
 //! ```
+//! # #[cfg(feature = "mcp")] mod example {
 //! use duologue::mcp::{self, McpServer, Outbox};
 //! use duologue_protocol::RawObject;
 //! use serde_json::json;
@@ -17,7 +21,7 @@
 //!     b: f64,
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")] pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let calc = mcp::server("calc")
 //!     .tool(mcp::tool("add", "Adds two numbers", async |input: Add| input.a + input.b).read_only());
 //!
@@ -31,29 +35,41 @@
 //! assert_eq!(answer.to_value()?["result"]["content"][0]["text"], "5");
 //! # Ok(())
 //! # }
+//! # }
+//! # #[cfg(feature = "mcp")] example::main().unwrap();
 //! ```
 
-mod calls;
 mod connect;
 mod manifest;
 mod panics;
 mod raw;
-mod result;
-mod rmcp_server;
 mod rpc;
+
+#[cfg(feature = "mcp")]
+mod calls;
+#[cfg(feature = "mcp")]
+mod result;
+#[cfg(feature = "mcp")]
+mod rmcp_server;
+#[cfg(feature = "mcp")]
 mod schema;
+#[cfg(feature = "mcp")]
 mod server;
+#[cfg(feature = "mcp")]
 mod tool;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "mcp"))]
 mod tests;
 
 pub use connect::{BoxFuture, McpConnection, McpServer, Outbox, OutboxClosed, reply};
 pub use manifest::{MANIFEST_BUDGET, manifest};
 pub use raw::{Raw, raw};
-pub use result::{IntoToolResult, image, json};
-pub use rmcp_server::{Rmcp, rmcp};
-pub use server::{Server, server};
-pub use tool::{Tool, ToolCall, tool, tool_with};
 
-pub use ::rmcp::model::{CallToolResult, ContentBlock};
+#[cfg(feature = "mcp")]
+pub use {
+    ::rmcp::model::{CallToolResult, ContentBlock},
+    result::{IntoToolResult, image, json},
+    rmcp_server::{Rmcp, rmcp},
+    server::{Server, server},
+    tool::{CallContext, Tool, tool, tool_with},
+};

@@ -1,103 +1,114 @@
-//! [`TurnOutcome`]: what came of a turn.
+//! [`TurnOutcome`]: the outcome of a turn.
 
+use duologue_protocol::Text;
 use duologue_protocol::message::Usage;
-use duologue_protocol::transcript::{Outcome, TurnFinished};
+use duologue_protocol::transcript::{TurnFinishedEvent, TurnStatus};
 use duologue_protocol::{RawJson, SessionId};
 
-/// What came of a turn: the text, the money, and whether it went well.
+use crate::usage::UsageMessage;
+
+/// The outcome of a turn: its text, its cost, and whether it succeeded.
 ///
-/// It derefs to nothing: what has no method here stands in [`finished`](Self::finished).
+/// [`finished`](Self::finished) has everything else.
 #[derive(Clone, Debug)]
 pub struct TurnOutcome {
-    finished: Box<TurnFinished>,
+    finished: Box<TurnFinishedEvent>,
 }
 
 impl TurnOutcome {
-    pub(crate) fn new(finished: Box<TurnFinished>) -> Self {
+    pub(crate) fn new(finished: Box<TurnFinishedEvent>) -> Self {
         Self { finished }
     }
 
-    /// A turn that ended without a result, in a way that this host knows.
-    pub(crate) fn without_result(outcome: Outcome, error: Option<&str>) -> Self {
-        let mut finished = TurnFinished::new().outcome(outcome).is_error(error.is_some());
-        if let Some(error) = error {
-            finished = finished.error(error);
-        }
+    /// A turn that ended without a `result` line.
+    pub(crate) fn without_result(status: TurnStatus, error: Option<&str>) -> Self {
+        let finished = TurnFinishedEvent::new()
+            .outcome(status)
+            .is_error(error.is_some())
+            .error(error.map(Text::from));
         Self { finished: Box::new(finished) }
     }
 
-    /// The text of the last message, put together from its blocks.
+    /// The text of the last message.
     pub fn text(&self) -> &str {
         let finished = &self.finished;
-        finished
-            .text
-            .as_str()
-            .filter(|text| !text.is_empty())
-            .or(finished.result.as_str())
-            .unwrap_or_default()
+        if finished.text.is_empty() {
+            finished.result.as_deref().unwrap_or_default()
+        } else {
+            &finished.text
+        }
     }
 
     /// How the turn ended.
-    pub fn outcome(&self) -> Outcome {
-        self.finished.outcome.value().cloned().unwrap_or(Outcome::Error)
+    pub fn status(&self) -> TurnStatus {
+        self.finished.outcome.clone()
     }
 
-    /// Whether it went well.
+    /// Whether the turn succeeded.
     pub fn is_success(&self) -> bool {
-        self.outcome() == Outcome::Success
+        self.status() == TurnStatus::Success
     }
 
-    /// Whether somebody stopped it.
+    /// Whether the turn was interrupted.
     pub fn is_interrupted(&self) -> bool {
-        self.outcome() == Outcome::Interrupted
+        self.status() == TurnStatus::Interrupted
     }
 
-    /// Whether its prompt was taken back before it began.
+    /// Whether the prompt was withdrawn before the turn began.
     pub fn is_cancelled(&self) -> bool {
-        self.outcome() == Outcome::Cancelled
+        self.status() == TurnStatus::Cancelled
     }
 
-    /// What went wrong, in the best words there are; `None` if nothing did.
+    /// The error message; `None` if the turn succeeded.
     pub fn error(&self) -> Option<&str> {
         if self.is_success() {
             return None;
         }
-        match self.finished.error.as_str() {
-            // What the CLI says of an interrupt is for those who mend it.
-            Some(words) if self.is_interrupted() && words.starts_with("[ede_diagnostic]") => {
+        match self.finished.error.as_deref() {
+            // The message of the CLI about an interrupt is for its developers.
+            Some(message) if self.is_interrupted() && message.starts_with("[ede_diagnostic]") => {
                 Some("the turn was interrupted")
             }
-            words => Some(words.unwrap_or("the turn failed without a reason")),
+            message => Some(message.unwrap_or("the turn failed without an error message")),
         }
     }
 
-    /// What the turn cost, in USD.
+    /// The usage limit that the turn has reached, if that is why it failed.
+    ///
+    /// The CLI reports limits as text. The [event](crate::Event) `RateLimit` has the time of the reset.
+    pub fn usage_limit(&self) -> Option<UsageMessage> {
+        let message = self.error()?;
+        let found = UsageMessage::of(message).or_else(|| UsageMessage::of(self.text()));
+        found.filter(|found| found.is_limit())
+    }
+
+    /// The cost of the turn, in USD.
     pub fn cost_usd(&self) -> f64 {
-        self.finished.cost_usd.value().map_or(0.0, |cost| cost.as_f64())
+        self.finished.cost_usd.unwrap_or_default()
     }
 
-    /// The tokens of the main agent.
+    /// The tokens that the main agent used.
     pub fn usage(&self) -> Option<&Usage> {
-        self.finished.usage.value()
+        self.finished.usage.as_ref()
     }
 
-    /// How many tool calls were not allowed.
+    /// How many tool calls were denied.
     pub fn denials(&self) -> u64 {
-        self.finished.permission_denials.value().and_then(|count| count.as_u64()).unwrap_or(0)
+        self.finished.permission_denials
     }
 
-    /// The value that a JSON Schema asked for.
+    /// The value for the JSON Schema of the session.
     pub fn structured_output(&self) -> Option<&RawJson> {
-        self.finished.structured_output.value()
+        self.finished.structured_output.as_ref()
     }
 
-    /// The conversation.
+    /// The id of the conversation.
     pub fn session_id(&self) -> Option<&SessionId> {
-        self.finished.session_id.value()
+        self.finished.session_id.as_ref()
     }
 
-    /// Everything that is known of it.
-    pub fn finished(&self) -> &TurnFinished {
+    /// All details.
+    pub fn finished(&self) -> &TurnFinishedEvent {
         &self.finished
     }
 }

@@ -1,18 +1,17 @@
-//! The agent as a process: started, watched, ended, and never left behind.
+//! The agent's process, from start to reaping.
 //!
-//! [`Spawn`] starts one, in a process group of its own. A task drains its stderr from before the
-//! first write, and another waits for its end and tells everybody who asked. [`Process`] owns it:
-//! dropped, it kills the group, with or without a runtime. [`Control`] is what tasks share.
+//! [`Spawn`] starts it in a process group of its own. One task reads its stderr from the start, another waits
+//! for its exit and reports it. [`Process`] owns it: dropping it kills the group, with or without a runtime.
+//! [`Control`] is the handle that tasks share.
 //!
-//! # What holds
+//! # Invariants
 //!
-//! - When the leader is gone, what is left of its group is killed at once: nobody is there any more
-//!   to whom it could be of use, and its pipes would keep a reader waiting.
-//! - A signal is only sent while the leader is not reaped yet. Until then the number of the group
-//!   cannot be given to anybody else.
-//! - Every wait is bounded, except that for the end itself.
+//! - When the leader has exited, the rest of its group is killed at once. It is of no use without the leader,
+//!   and its open pipes would keep a reader waiting.
+//! - A signal is only sent before the leader is reaped. Until then the system cannot reuse the group's id.
+//! - Every wait is bounded, except the wait for the exit itself.
 //!
-//! The runtime needs its I/O and its clock (`enable_all`).
+//! The runtime needs I/O and time (`enable_all`). Unix only.
 
 mod child;
 mod control;
@@ -23,12 +22,14 @@ mod ladder;
 mod spawn;
 mod stderr;
 mod tree;
+mod user;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;
 
 pub use error::SpawnError;
 pub use ladder::{ExitReport, Ladder, Rung};
+pub use user::OsUser;
 
 pub(crate) use {
     control::{Control, Process},

@@ -1,58 +1,58 @@
-//! What is said to the agent: text, blocks, pictures, checked before they are sent.
+//! Prompts: text, blocks and images, checked before they are sent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use duologue_protocol::content::{Content, ContentBlock, Source};
 use duologue_protocol::lines::Prompt;
 
-/// How large a picture may be for the API, as base64.
-const MOST_ENCODED: usize = 5 * 1024 * 1024;
+/// The largest image that the API accepts, in bytes of base64.
+const MAX_ENCODED: usize = 5 * 1024 * 1024;
 
-/// How many pixels a side may have, unless told otherwise. The API takes a single picture of 8000,
-/// but refuses more than 2000 once a conversation has many; and since a picture stays in its
-/// conversation, every later turn fails then.
-pub(crate) const MOST_PIXELS: usize = 2000;
+/// The default limit for the sides of an image, in pixels. The API accepts a single image of 8000 pixels, but
+/// rejects more than 2000 once a conversation has many images. An image stays in its conversation, so every later
+/// turn would fail.
+pub(crate) const MAX_PIXELS: usize = 2000;
 
 /// Why a prompt cannot be sent.
 ///
-/// One bad picture would make every later turn of its conversation fail, so it is refused here.
+/// One bad image would make every later turn of its conversation fail, so it is refused here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// There is nothing in it.
-    #[error("the prompt is empty: give it a text or a picture")]
+    /// The prompt is empty.
+    #[error("the prompt is empty: give it a text or an image")]
     Empty,
-    /// A picture is of a kind that the API does not take.
-    #[error("the picture is {found}: use PNG, JPEG, GIF or WebP")]
+    /// The API does not support the format of an image.
+    #[error("the image is {found}: use PNG, JPEG, GIF or WebP")]
     #[non_exhaustive]
     Format {
-        /// What it is.
+        /// The format of the image.
         found: String,
     },
-    /// A picture is not of the kind that it is said to be.
-    #[error("the picture is said to be {said} and is {found}")]
+    /// An image has another format than its media type says.
+    #[error("the media type of the image is {said}, but its format is {found}")]
     #[non_exhaustive]
     OtherFormat {
-        /// What it is said to be.
+        /// The media type.
         said: String,
-        /// What it is.
+        /// The format of the image.
         found: String,
     },
-    /// A picture is not base64.
-    #[error("the picture is not base64: {0}")]
+    /// An image is not base64.
+    #[error("the image is not base64: {0}")]
     NotBase64(String),
-    /// A picture has too many bytes.
-    #[error("the picture has {bytes} bytes as base64, and may have {limit}: make it smaller")]
+    /// An image has too many bytes.
+    #[error("the image has {bytes} bytes as base64, more than {limit}: make it smaller")]
     #[non_exhaustive]
     TooLarge {
-        /// How many it has.
+        /// The size of the image, as base64.
         bytes: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// A picture has too many pixels.
+    /// An image has too many pixels.
     #[error(
-        "the picture is {width}×{height} pixels, and may be {limit} a side: scale it down, or see max_image_pixels"
+        "the image has {width}×{height} pixels, more than {limit} on a side: scale it down, or see max_image_pixels"
     )]
     #[non_exhaustive]
     TooManyPixels {
@@ -60,15 +60,15 @@ pub enum PromptError {
         width: usize,
         /// Its height.
         height: usize,
-        /// What a side may have.
+        /// The limit for each side.
         limit: usize,
     },
-    /// A prompt of this name was sent before. The agent would swallow it.
+    /// A prompt with this uuid was sent before. The agent would ignore it.
     #[error("a prompt with the uuid {0} was sent before: the agent would ignore it")]
     SentBefore(String),
 }
 
-/// A picture as a block of a prompt, from the bytes of a PNG, JPEG, GIF or WebP file.
+/// Makes an image block from the bytes of a PNG, JPEG, GIF or WebP file.
 ///
 /// ```
 /// # use duologue::image;
@@ -78,18 +78,18 @@ pub enum PromptError {
 /// ```
 ///
 /// # Errors
-/// If it is none of these, or too large for the API.
+/// If it has another format, or is too large for the API.
 pub fn image(bytes: &[u8]) -> Result<ContentBlock, PromptError> {
     let media_type = check(bytes, usize::MAX)?;
     let encoded = STANDARD.encode(bytes);
-    if encoded.len() > MOST_ENCODED {
-        return Err(PromptError::TooLarge { bytes: encoded.len(), limit: MOST_ENCODED });
+    if encoded.len() > MAX_ENCODED {
+        return Err(PromptError::TooLarge { bytes: encoded.len(), limit: MAX_ENCODED });
     }
     Ok(ContentBlock::image(media_type, encoded))
 }
 
-/// The media type of a picture that the API takes.
-fn check(bytes: &[u8], most_pixels: usize) -> Result<&'static str, PromptError> {
+/// The media type of an image, if the API supports it.
+fn check(bytes: &[u8], max_pixels: usize) -> Result<&'static str, PromptError> {
     use imagesize::ImageType;
     let media_type = match imagesize::image_type(bytes) {
         Ok(ImageType::Png) => "image/png",
@@ -97,19 +97,19 @@ fn check(bytes: &[u8], most_pixels: usize) -> Result<&'static str, PromptError> 
         Ok(ImageType::Gif) => "image/gif",
         Ok(ImageType::Webp) => "image/webp",
         Ok(other) => return Err(PromptError::Format { found: format!("{other:?}") }),
-        Err(_) => return Err(PromptError::Format { found: "of an unknown kind".to_owned() }),
+        Err(_) => return Err(PromptError::Format { found: "of an unknown format".to_owned() }),
     };
     let size = imagesize::blob_size(bytes)
         .map_err(|_| PromptError::Format { found: format!("a damaged {media_type}") })?;
-    if size.width > most_pixels || size.height > most_pixels {
+    if size.width > max_pixels || size.height > max_pixels {
         let (width, height) = (size.width, size.height);
-        return Err(PromptError::TooManyPixels { width, height, limit: most_pixels });
+        return Err(PromptError::TooManyPixels { width, height, limit: max_pixels });
     }
     Ok(media_type)
 }
 
-/// Refuses what would spoil the conversation.
-pub(crate) fn validate(prompt: &Prompt, most_pixels: usize) -> Result<(), PromptError> {
+/// Refuses a prompt that would make later turns fail.
+pub(crate) fn validate(prompt: &Prompt, max_pixels: usize) -> Result<(), PromptError> {
     let content = prompt.message.value().and_then(|message| message.content.value());
     match content {
         None => Err(PromptError::Empty),
@@ -117,20 +117,20 @@ pub(crate) fn validate(prompt: &Prompt, most_pixels: usize) -> Result<(), Prompt
         Some(Content::Text(_)) => Ok(()),
         Some(Content::Blocks(blocks)) if blocks.is_empty() => Err(PromptError::Empty),
         Some(Content::Blocks(blocks)) => {
-            blocks.iter().try_for_each(|block| validate_block(block, most_pixels))
+            blocks.iter().try_for_each(|block| validate_block(block, max_pixels))
         }
     }
 }
 
-fn validate_block(block: &ContentBlock, most_pixels: usize) -> Result<(), PromptError> {
+fn validate_block(block: &ContentBlock, max_pixels: usize) -> Result<(), PromptError> {
     let ContentBlock::Image(image) = block else { return Ok(()) };
     let Some(Source::Base64(source)) = image.source.value() else { return Ok(()) };
     let Some(data) = source.data.as_str() else { return Ok(()) };
-    if data.len() > MOST_ENCODED {
-        return Err(PromptError::TooLarge { bytes: data.len(), limit: MOST_ENCODED });
+    if data.len() > MAX_ENCODED {
+        return Err(PromptError::TooLarge { bytes: data.len(), limit: MAX_ENCODED });
     }
     let bytes = STANDARD.decode(data).map_err(|error| PromptError::NotBase64(error.to_string()))?;
-    let found = check(&bytes, most_pixels)?;
+    let found = check(&bytes, max_pixels)?;
     match source.media_type.as_str() {
         Some(said) if said != found => {
             Err(PromptError::OtherFormat { said: said.to_owned(), found: found.to_owned() })
@@ -139,9 +139,9 @@ fn validate_block(block: &ContentBlock, most_pixels: usize) -> Result<(), Prompt
     }
 }
 
-/// Something that can be said: a text, blocks, or a [`Prompt`] made by hand.
+/// A type that can be sent as a prompt: a text, blocks, or a [`Prompt`].
 pub trait IntoPrompt {
-    /// The prompt.
+    /// Converts the value into a prompt.
     fn into_prompt(self) -> Prompt;
 }
 

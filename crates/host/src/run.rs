@@ -1,13 +1,13 @@
-//! One question, one answer.
+//! One prompt, one answer.
 
 use crate::error::Error;
 use crate::outcome::TurnOutcome;
 use crate::prompt::IntoPrompt;
 use crate::session::{Session, SessionBuilder};
 
-/// Starts Claude Code, sends one prompt, and gives what came of it.
+/// Starts Claude Code, sends one prompt, and returns its outcome.
 ///
-/// For options, [`SessionBuilder::run`].
+/// For options, see [`SessionBuilder::run`].
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), duologue::Error> {
@@ -18,16 +18,17 @@ use crate::session::{Session, SessionBuilder};
 /// ```
 ///
 /// # Errors
-/// If there is no Claude Code, or it dies. That the turn failed is no error: the outcome tells.
+/// If Claude Code is not found, or dies. A turn that failed is not an error: see [`TurnOutcome::error`].
 pub async fn run(prompt: impl IntoPrompt) -> Result<TurnOutcome, Error> {
     Session::builder().run(prompt).await
 }
 
 impl SessionBuilder {
-    /// Starts the agent, sends one prompt, waits for what comes of it, and closes the session.
+    /// Starts the agent, sends one prompt, waits for its outcome, and closes the session.
     ///
     /// # Errors
-    /// If the agent cannot be started, or dies. That the turn failed is no error: the outcome tells.
+    /// If the agent cannot be started, or dies. A turn that failed is not an error: see
+    /// [`TurnOutcome::error`].
     pub async fn run(self, prompt: impl IntoPrompt) -> Result<TurnOutcome, Error> {
         let session = self.start().await?;
         let outcome = session.prompt(prompt).await?.outcome().await?;

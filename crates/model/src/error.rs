@@ -1,4 +1,4 @@
-//! Why a model does not answer.
+//! Errors of models.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use serde_json::Value;
 use crate::scenario::ApiError;
 use crate::script::Mismatch;
 
-/// Why a model did not answer, or not to the end.
+/// Why a model did not answer, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The API refused, or failed.
+    /// The API returned an error.
     #[error("{0}")]
     Api(ApiFailure),
-    /// The API was overloaded again and again.
+    /// The API was overloaded several times in a row.
     #[error("Repeated 529 Overloaded errors")]
     Overloaded(ApiFailure),
     /// The API cannot be reached.
     #[error("the API cannot be reached: {0}")]
     Unreachable(String),
-    /// The answer stopped before its end.
+    /// The answer ended too early.
     #[error("the answer was cut off: {0}")]
     Cut(String),
-    /// Nothing came for so long.
-    #[error("the API said nothing for {} s", .0.as_secs_f64())]
-    Silent(Duration),
-    /// What came is no answer of the Messages API.
-    #[error("the answer is not that of a Messages API: {0}")]
+    /// The API sent nothing for this long.
+    #[error("the API sent nothing for {} s", .0.as_secs_f64())]
+    Timeout(Duration),
+    /// The response is not one of the Messages API.
+    #[error("the response is not one of a Messages API: {0}")]
     Malformed(String),
-    /// The script has no reply for this.
+    /// The script has no reply for this request.
     #[error("{0}")]
     Script(Mismatch),
-    /// The model cannot be asked as it is set up.
+    /// The configuration of the model is invalid.
     #[error("{0}")]
     Setup(String),
 }
 
-/// What the API said when it failed.
+/// An error response of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiFailure {
-    /// The HTTP status. None if it failed in the midst of its answer.
+    /// The HTTP status. `None` if the error came within the stream.
     pub status: Option<u16>,
     /// The type of the error, such as `rate_limit_error`.
     pub kind: String,
-    /// What it says.
+    /// The message.
     pub message: String,
-    /// How long it asks to wait.
+    /// How long to wait before a retry.
     pub retry_after: Option<Duration>,
-    /// The id under which the API knows the request.
+    /// The id of the request at the API.
     pub request_id: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl std::fmt::Display for ApiFailure {
 }
 
 impl ApiFailure {
-    /// From the body of an answer, which need not be what the API would send: a proxy may have failed.
+    /// From the body of a response. It may come from a proxy and have another form.
     pub(crate) fn from_body(status: Option<u16>, body: &str) -> Self {
         let json: Value = serde_json::from_str(body).unwrap_or_default();
         let text = |name: &str| json["error"][name].as_str().map(str::to_owned);
@@ -76,7 +76,7 @@ impl ApiFailure {
         Self { status, kind, message, retry_after: None, request_id }
     }
 
-    /// From a scenario, as its server would send it.
+    /// From a scenario, as its server sends it.
     pub(crate) fn from_scenario(error: &ApiError, in_stream: bool) -> Self {
         let status = (!in_stream).then_some(error.status);
         let mut failure = Self::from_body(status, &error.to_json().to_string());
@@ -87,11 +87,11 @@ impl ApiFailure {
     }
 }
 
-/// Characters of a body that is no JSON that a message shows.
+/// How many characters of a body that is not JSON are shown.
 const SHOWN: usize = 300;
 
 impl ModelError {
-    /// What the API said, if it said something.
+    /// The error response of the API, if there is one.
     #[must_use]
     pub fn api(&self) -> Option<&ApiFailure> {
         match self {
@@ -100,7 +100,7 @@ impl ModelError {
         }
     }
 
-    /// The HTTP status, if there was one. A script without a reply is refused with 400, as its server does.
+    /// The HTTP status, if there was one. A script without a reply has 400, as its server returns.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -109,7 +109,7 @@ impl ModelError {
         }
     }
 
-    /// The word that the wire has for it: the `error` of an `assistant` or an `api_retry` line.
+    /// Its name on the wire: the `error` of an `assistant` or an `api_retry` line.
     ///
     /// ```
     /// use duologue_model::ModelError;
@@ -134,14 +134,14 @@ impl ModelError {
         }
     }
 
-    /// Whether the same may succeed a little later. The real CLI counts 401 among these: its key may be renewed.
+    /// Whether a retry may succeed. Like the real CLI, this includes 401: the key may be renewed.
     #[must_use]
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Api(failure) => {
                 failure.status.is_none_or(|status| matches!(status, 401 | 408 | 409 | 429 | 500..))
             }
-            Self::Unreachable(_) | Self::Cut(_) | Self::Silent(_) => true,
+            Self::Unreachable(_) | Self::Cut(_) | Self::Timeout(_) => true,
             Self::Overloaded(_) | Self::Malformed(_) | Self::Script(_) | Self::Setup(_) => false,
         }
     }

@@ -1,11 +1,11 @@
-//! What stands behind an agent: models that answer, scenarios, and a scripted Messages API for the real Claude Code.
+//! Models for agents, scenarios, and a scripted Messages API for the real Claude Code.
 //!
-//! A [`Model`] answers a [`Request`] with events of the Messages API, piece by piece. It is a scenario
-//! ([`ScriptedModel`]), an API ([`MessagesModel`]), or nothing that thinks ([`OfflineModel`]). [`Retrying`] asks again,
-//! [`Folded`] puts the message together, [`Prices`] say what it cost.
+//! A [`Model`] answers a [`Request`] with a stream of events of the Messages API. There are three: [`ScriptedModel`] plays
+//! a scenario, [`MessagesModel`] asks an API, and [`OfflineModel`] follows fixed rules. [`Retrying`] retries failed
+//! requests, [`StreamedMessage`] joins the events into a message, and [`Prices`] computes its cost.
 //!
-//! A [`Scenario`] says what the model answers. A [`Script`] plays it: each [`Request`] gets the next reply. A [`Server`]
-//! is that script as a Messages API on loopback, so that the real `claude` plays it without a network, a key or a bill.
+//! A [`Scenario`] lists the replies of the model. A [`Script`] plays it: each [`Request`] gets the next reply. A
+//! [`Server`] is a Messages API on loopback that plays a script to the real `claude`, without a network, a key or cost.
 //!
 //! ```
 //! use duologue_model::{Block, Reply, Scenario, Server};
@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! The same as a file, which [`Scenario::read`] reads; [`schema`] describes it to an editor:
+//! The same scenario as a file, which [`Scenario::read`] reads; [`schema`] is its JSON Schema:
 //!
 //! ```
 //! # use duologue_model::Scenario;
@@ -40,44 +40,43 @@
 //! # Ok::<(), duologue_model::ScenarioError>(())
 //! ```
 //!
-//! The CLI also asks for things on its own account: a title, whether the API answers at all, a summary. These never take
-//! a reply of the script; [`Purpose`] says which they are. All this was tried with Claude Code 2.0.77, 2.1.52, 2.1.197 and
-//! 2.1.325.
+//! The CLI also makes requests on its own: for a title, to check the API, for a summary. These requests do not consume a
+//! reply of the script; [`Purpose`] lists them. The conformance tests run all of this with Claude Code 1.0.128 and newer.
 
 mod error;
-mod folded;
-mod message;
-mod messages;
+mod http_model;
 mod model;
-mod offline;
+mod offline_model;
 mod pace;
 mod price;
 mod purpose;
+mod render;
 mod request;
 mod retry;
 mod scenario;
 mod script;
-mod scripted;
+mod scripted_model;
 mod server;
+mod streamed_message;
 
 pub use error::{ApiFailure, ModelError};
-pub use folded::Folded;
-pub use message::{Event, Message};
 #[doc(hidden)]
-pub use messages::http_client;
-pub use messages::{MessagesModel, MessagesModelBuilder};
-pub use model::{Answering, Model, Part, Teller};
-pub use offline::OfflineModel;
+pub use http_model::http_client;
+pub use http_model::{MessagesModel, MessagesModelBuilder};
+pub use model::{AnswerSender, AnswerStream, Model, Part};
+pub use offline_model::OfflineModel;
 pub use price::{Price, Prices, PricesError, Tokens};
 pub use purpose::Purpose;
+pub use render::{Event, RenderedMessage};
 pub use request::{BadRequest, Request};
 pub use retry::{Retry, Retrying};
 pub use scenario::{
     ApiError, Block, Chunk, Reply, Scenario, ScenarioError, Times, Usage, When, Who, schema,
 };
 pub use script::{Answer, Mismatch, Script, Unfinished};
-pub use scripted::ScriptedModel;
+pub use scripted_model::ScriptedModel;
 pub use server::{Exchange, Server, StartError, Unplayed};
+pub use streamed_message::StreamedMessage;
 
 // The example of the crate's README compiles.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! What answers: the trait, and the answer that comes piece by piece.
+//! [`Model`], and its answer as a stream.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -10,27 +10,27 @@ use futures_core::Stream;
 use tokio::sync::mpsc;
 
 use crate::error::ModelError;
-use crate::message::Event;
+use crate::render::Event;
 use crate::request::Request;
 use crate::retry::Retry;
 
-/// What answers an agent.
+/// A model that answers an agent.
 ///
 /// There are three: [`ScriptedModel`](crate::ScriptedModel), [`OfflineModel`](crate::OfflineModel) and
-/// [`MessagesModel`](crate::MessagesModel). Each asks once; [`Retrying`](crate::Retrying) around it asks again where the
-/// real CLI does. One of your own needs a single method:
+/// [`MessagesModel`](crate::MessagesModel). Each tries once; wrap it in [`Retrying`](crate::Retrying) to retry as
+/// the real CLI does. To write your own, implement one method:
 ///
 /// ```
-/// use duologue_model::{Answering, Event, Model, Request};
+/// use duologue_model::{AnswerStream, Event, Model, Request};
 ///
 /// #[derive(Debug)]
 /// struct Parrot;
 ///
 /// impl Model for Parrot {
-///     fn ask(&self, request: Request) -> Answering {
-///         Answering::new(async move |teller| {
+///     fn ask(&self, request: Request) -> AnswerStream {
+///         AnswerStream::new(async move |sender| {
 ///             for event in Event::of_text(request.model(), &request.prompt()) {
-///                 teller.event(event).await;
+///                 sender.send_event(event).await;
 ///             }
 ///             Ok(())
 ///         })
@@ -38,17 +38,17 @@ use crate::retry::Retry;
 /// }
 /// ```
 pub trait Model: fmt::Debug + Send + Sync {
-    /// Asks it. Nothing happens until the answer is read, and nothing more when it is dropped.
-    fn ask(&self, request: Request) -> Answering;
+    /// Sends a request. Nothing happens until the answer is read. Dropping the answer cancels the request.
+    fn ask(&self, request: Request) -> AnswerStream;
 
-    /// What people should know before they take its answers for something else, in one sentence.
+    /// A warning for users about the answers of this model, in one sentence.
     fn notice(&self) -> Option<String> {
         None
     }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
-    fn ask(&self, request: Request) -> Answering {
+    fn ask(&self, request: Request) -> AnswerStream {
         (**self).ask(request)
     }
 
@@ -61,29 +61,29 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Part {
-    /// An event of the message, as the API sent it. An `error` event does not come here: it ends the answer.
+    /// An event of the message, as the API sent it. An `error` event is not passed on: it ends the answer.
     Event(Event),
-    /// It failed, and is asked again after a while. The message begins anew.
+    /// The request failed and is retried after a delay. The message starts again.
     Retry(Retry),
-    /// What the API calls the request that it answers from here on.
+    /// The id of the request at the API, for the following events.
     RequestId(String),
-    /// A line that the agent writes as it stands. Only scenarios have them.
+    /// A line that the agent writes unchanged. Only scenarios have them.
     Line(String),
 }
 
-/// An answer that is being given: a stream of its parts. It ends after an error.
+/// An answer as a stream of its parts. It ends after an error.
 ///
-/// Drop it, and the model is no longer asked. [`Answering::next`] may be dropped, too: nothing is lost by that.
+/// Dropping it cancels the request.
 ///
 /// ```
-/// use duologue_model::{Folded, Model, Part, Reply, Request, Scenario, ScriptedModel};
+/// use duologue_model::{StreamedMessage, Model, Part, Reply, Request, Scenario, ScriptedModel};
 /// use serde_json::json;
 ///
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// let model = ScriptedModel::new(Scenario::new().reply(Reply::text("Hello.")))?;
 /// let request = json!({ "model": "any", "messages": [{ "role": "user", "content": "hi" }] });
 /// let mut answer = model.ask(Request::new(request)?);
-/// let mut folded = Folded::new();
+/// let mut folded = StreamedMessage::new();
 /// while let Some(part) = answer.next().await {
 ///     if let Part::Event(event) = part? {
 ///         folded.add(&event);
@@ -93,7 +93,7 @@ pub enum Part {
 /// # Ok(())
 /// # }
 /// ```
-pub struct Answering {
+pub struct AnswerStream {
     parts: mpsc::Receiver<Part>,
     work: Option<Work>,
     failure: Option<ModelError>,
@@ -101,28 +101,28 @@ pub struct Answering {
 
 type Work = Pin<Box<dyn Future<Output = Result<(), ModelError>> + Send>>;
 
-/// Tells the parts of an answer.
+/// Sends the parts of an answer.
 #[derive(Debug)]
-pub struct Teller(mpsc::Sender<Part>);
+pub struct AnswerSender(mpsc::Sender<Part>);
 
-impl Answering {
-    /// An answer that this tells. It is told as it is read, on the reader's own task.
-    pub fn new<F, W>(tell: F) -> Self
+impl AnswerStream {
+    /// Creates an answer from a function that sends its parts. It runs on the task of the reader, while it reads.
+    pub fn new<F, W>(send: F) -> Self
     where
-        F: FnOnce(Teller) -> W,
+        F: FnOnce(AnswerSender) -> W,
         W: Future<Output = Result<(), ModelError>> + Send + 'static,
     {
         let (sender, parts) = mpsc::channel(1);
-        Self { parts, work: Some(Box::pin(tell(Teller(sender)))), failure: None }
+        Self { parts, work: Some(Box::pin(send(AnswerSender(sender)))), failure: None }
     }
 
-    /// An answer that fails at once.
+    /// Creates an answer that fails at once.
     #[must_use]
     pub fn failed(error: ModelError) -> Self {
         Self::new(async move |_| Err(error))
     }
 
-    /// The next part. None at the end.
+    /// The next part, or `None` at the end. Cancel safe.
     pub async fn next(&mut self) -> Option<Result<Part, ModelError>> {
         poll_fn(|context| self.poll(context)).await
     }
@@ -134,10 +134,10 @@ impl Answering {
             }
             match work.as_mut().poll(context) {
                 Poll::Pending => {
-                    // It may have told something before it had to wait.
+                    // It may have sent a part before it had to wait.
                     return match self.parts.poll_recv(context) {
                         Poll::Ready(Some(part)) => Poll::Ready(Some(Ok(part))),
-                        // One who gave the teller away is still at work.
+                        // The sender was moved to another task, which still runs.
                         Poll::Ready(None) | Poll::Pending => Poll::Pending,
                     };
                 }
@@ -152,7 +152,7 @@ impl Answering {
     }
 }
 
-impl Stream for Answering {
+impl Stream for AnswerStream {
     type Item = Result<Part, ModelError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -160,21 +160,21 @@ impl Stream for Answering {
     }
 }
 
-impl fmt::Debug for Answering {
+impl fmt::Debug for AnswerStream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Answering").field("ended", &self.work.is_none()).finish()
+        formatter.debug_struct("AnswerStream").field("ended", &self.work.is_none()).finish()
     }
 }
 
-impl Teller {
-    /// Tells a part, when the one before was taken.
-    pub async fn tell(&self, part: Part) {
-        // Nobody is there to be told, if this fails.
+impl AnswerSender {
+    /// Sends a part, after the previous one was read.
+    pub async fn send(&self, part: Part) {
+        // If this fails, the answer was dropped.
         drop(self.0.send(part).await);
     }
 
-    /// Tells an event.
-    pub async fn event(&self, event: Event) {
-        self.tell(Part::Event(event)).await;
+    /// Sends an event.
+    pub async fn send_event(&self, event: Event) {
+        self.send(Part::Event(event)).await;
     }
 }

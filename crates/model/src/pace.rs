@@ -1,4 +1,4 @@
-//! Pieces of a reply that come late, stop short, or never end: for the server, and for a model in this process.
+//! Delays, cuts and stalls of a reply, for the server and for `ScriptedModel`.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +9,7 @@ use tokio::time::Sleep;
 
 use crate::scenario::Reply;
 
-/// The pieces of a reply, in the manner that it asks for. It fails where the reply is cut, and ends after that.
+/// A stream of the pieces of a reply, paced as the reply says. It fails where the reply is cut, and ends after that.
 #[derive(Debug)]
 pub(crate) struct Paced<T> {
     pieces: std::vec::IntoIter<T>,
@@ -23,7 +23,7 @@ pub(crate) struct Paced<T> {
 
 /// The script cuts the reply here.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the script cuts here")]
+#[error("the script cuts the reply here")]
 pub(crate) struct CutHere;
 
 impl<T> Paced<T> {
@@ -39,12 +39,12 @@ impl<T> Paced<T> {
         }
     }
 
-    /// Goes on where it stalled, or would have.
+    /// Continues where it stalled.
     pub(crate) const fn resume(&mut self) {
         self.stall_after = None;
     }
 
-    /// Whether this many pieces are reached. A reply with fewer is cut, or stalls, where it would have ended.
+    /// Whether this many pieces were sent. A reply with fewer pieces is cut, or stalls, at its end.
     fn reached(&self, after: Option<usize>) -> bool {
         after.is_some_and(|after| self.given >= after || self.pieces.len() == 0)
     }
@@ -63,7 +63,7 @@ impl<T: Unpin> Stream for Paced<T> {
             return Poll::Ready(Some(Err(CutHere)));
         }
         if this.reached(this.stall_after) {
-            // Nothing wakes it: whoever reads has to give up.
+            // Nothing wakes it: the reader has to cancel.
             return Poll::Pending;
         }
         if !this.pause.is_zero() && this.pieces.len() > 0 {

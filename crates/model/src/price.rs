@@ -229,7 +229,7 @@ impl Prices {
     ///
     /// # Errors
     ///
-    /// If it makes no sense.
+    /// If it is invalid.
     pub fn add_toml(&mut self, text: &str) -> Result<(), PricesError> {
         let wrong = |problem| PricesError { place: "prices".to_owned(), problem };
         let added: BTreeMap<String, Price> =

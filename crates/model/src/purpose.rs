@@ -1,14 +1,14 @@
-//! What a request of the CLI is for.
+//! [`Purpose`]: why the CLI sends a request.
 
 use std::fmt;
 
 use crate::request::Request;
 use crate::scenario::Reply;
 
-/// What a request is for.
+/// Why a request is sent.
 ///
-/// The real CLI asks more than its user does. Only a conversation takes replies of the script; all else gets a fixed
-/// reply, unless the scenario has one that names the purpose as its agent (`agent = "summary"`).
+/// The real CLI also makes requests on its own. Only conversations consume replies of the script; other requests get a
+/// fixed reply, unless the scenario has a reply with the purpose as its agent (`agent = "summary"`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Purpose {
@@ -22,11 +22,11 @@ pub enum Purpose {
     Topic,
     /// Whether the API answers, or how many tokens something has: a request for a single token.
     Quota,
-    /// A summary of the conversation, to go on with less: compaction.
+    /// A summary of the conversation, for compaction.
     Summary,
-    /// A request that only fills the cache, for a sub-agent that may come.
+    /// A request that only fills the cache, for a possible sub-agent.
     Warmup,
-    /// Any other help: what a command touches, a label, a page in short.
+    /// Other helpers: the files of a command, a label, a summary of a web page.
     Helper,
 }
 
@@ -35,7 +35,7 @@ enum Place {
     Prompt,
 }
 
-/// What the CLI is known to say, in versions from 2.0 to 2.1.
+/// Phrases of the CLI, in versions 2.0 and 2.1.
 const PHRASES: &[(Place, &str, Purpose)] = &[
     (Place::Prompt, "Your task is to create a detailed summary", Purpose::Summary),
     (Place::System, "tasked with summarizing conversations", Purpose::Summary),
@@ -57,7 +57,7 @@ const PHRASES: &[(Place, &str, Purpose)] = &[
     (Place::Prompt, "The user stepped away", Purpose::Helper),
 ];
 
-/// What marks a sub-agent: the first since 2.1.197, the second before.
+/// Marks of a sub-agent: the first since 2.1.197, the second before.
 const SUB_AGENT: &[&str] = &["cc_is_subagent=true", "Agent threads always have their cwd reset"];
 
 impl Purpose {
@@ -73,7 +73,7 @@ impl Purpose {
         Self::Helper,
     ];
 
-    /// Its name, which a scenario gives as `agent`.
+    /// Its name, which scenarios use as `agent`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Purpose {
         Self::ALL.into_iter().find(|purpose| purpose.as_str() == word)
     }
 
-    /// Whether it takes replies of the script.
+    /// Whether it consumes replies of the script.
     #[must_use]
     pub fn is_conversation(self) -> bool {
         matches!(self, Self::Main | Self::Sub)
@@ -124,7 +124,7 @@ impl Purpose {
         if is_sub { Self::Sub } else { Self::Main }
     }
 
-    /// What it gets where the scenario says nothing. A conversation gets nothing.
+    /// The fixed reply, if the scenario has none. A conversation has no fixed reply.
     pub(crate) fn fixed(self, request: &Request) -> Option<Reply> {
         let wants_json = request.body()["output_config"]["format"].is_object();
         let text = match self {
@@ -134,7 +134,7 @@ impl Purpose {
             Self::Topic => r#"{"isNewTopic":false,"title":null}"#,
             Self::Summary => "<summary>\nA scripted conversation.\n</summary>",
             Self::Quota | Self::Warmup => "OK",
-            // To those who ask for the prefix of a command it says that there is none.
+            // For a request for the prefix of a command, this means that there is none.
             Self::Helper => "none",
         };
         Some(Reply::text(text))

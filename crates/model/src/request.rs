@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! [`Request`]: a request to a model.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::purpose::Purpose;
 use crate::scenario::{When, Who};
 
-/// A request to the Messages API: its body, and the headers that say who asks. It is cheap to clone.
+/// A request to the Messages API: its body, and headers that identify the agent. Cheap to clone.
 ///
 /// ```
 /// use duologue_model::{Purpose, Request};
@@ -29,23 +29,23 @@ pub struct Request {
     purpose: Option<Purpose>,
 }
 
-/// Why something is no request to the Messages API.
+/// Why a body is not a request to the Messages API.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadRequest(pub(crate) String);
 
-/// What the CLI puts around what it adds to a prompt on its own.
+/// The marks around text that the CLI adds to a prompt.
 const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
 
 impl Request {
-    /// A request with this body.
+    /// Creates a request with this body.
     ///
     /// # Errors
     ///
     /// If it has no messages, or names no model.
     pub fn new(body: Value) -> Result<Self, BadRequest> {
         if !body.is_object() {
-            return Err(BadRequest("the body is no JSON object".to_owned()));
+            return Err(BadRequest("the body is not a JSON object".to_owned()));
         }
         if !body["model"].is_string() {
             return Err(BadRequest("model: a text is required".to_owned()));
@@ -61,7 +61,7 @@ impl Request {
         }
     }
 
-    /// The same request with these headers.
+    /// Sets the headers.
     #[must_use]
     pub fn with_headers(
         mut self,
@@ -74,21 +74,21 @@ impl Request {
         self
     }
 
-    /// Says which agent asks, by the name that a scenario has for it.
+    /// Sets the agent, by its name in the scenario.
     #[must_use]
     pub fn with_agent(mut self, name: impl Into<String>) -> Self {
         self.agent = Some(name.into());
         self
     }
 
-    /// Says what it is for. Otherwise [`Request::purpose`] has to guess, as it does for the real CLI.
+    /// Sets the purpose. Without it, [`Request::purpose`] guesses, as it does for the real CLI.
     #[must_use]
     pub fn with_purpose(mut self, purpose: Purpose) -> Self {
         self.purpose = Some(purpose);
         self
     }
 
-    /// The agent that asks, if it was said.
+    /// The agent, if it was set.
     #[must_use]
     pub fn agent(&self) -> Option<&str> {
         self.agent.as_deref()
@@ -100,31 +100,31 @@ impl Request {
         &self.body
     }
 
-    /// Its headers, with names in small letters. What proves who asks is not among them.
+    /// Its headers, with names in lower case. Credentials are not among them.
     #[must_use]
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }
 
-    /// A header, by its name in small letters.
+    /// A header, by its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|header| header.0 == name).map(|header| header.1.as_str())
     }
 
-    /// The model that is asked.
+    /// The requested model.
     #[must_use]
     pub fn model(&self) -> &str {
         self.body["model"].as_str().unwrap_or_default()
     }
 
-    /// Whether the answer is to be streamed.
+    /// Whether a stream is requested.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         self.body["stream"] == true
     }
 
-    /// The system prompt, its blocks on lines of their own.
+    /// The system prompt, one block per line.
     #[must_use]
     pub fn system(&self) -> String {
         texts(&self.body["system"]).join("\n")
@@ -135,13 +135,13 @@ impl Request {
         self.body["tools"].as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str())
     }
 
-    /// What the user said since the model last spoke, without what the CLI adds inside `<system-reminder>`.
+    /// The new text of the user since the last answer, without `<system-reminder>`.
     #[must_use]
     pub fn prompt(&self) -> String {
         said(self.new_messages())
     }
 
-    /// What the user said first.
+    /// The first text of the user.
     #[must_use]
     pub fn first_prompt(&self) -> String {
         let messages = self.messages();
@@ -149,25 +149,25 @@ impl Request {
         said(&messages[..end])
     }
 
-    /// What tools gave since the model last spoke, as text.
+    /// The new tool results since the last answer, as text.
     #[must_use]
     pub fn tool_results(&self) -> Vec<String> {
         results(self.new_messages()).collect()
     }
 
-    /// What it is for.
+    /// Its purpose.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
         self.purpose.unwrap_or_else(|| Purpose::of(self))
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) fn message_count(&self) -> usize {
         self.messages().len()
     }
 
     pub(crate) fn is_from(&self, who: &Who) -> bool {
-        // Taken apart, so that no condition is forgotten when one is added.
+        // Destructured, so that the compiler reports a new condition.
         let Who { system, prompt, tool, model } = who;
         holds(system, |part| self.system().contains(part))
             && holds(prompt, |part| self.first_prompt().contains(part))
@@ -197,7 +197,7 @@ impl Request {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// What came since the model last spoke. The newest CLI puts a `system` message behind the user's.
+    /// The messages since the last answer. The newest CLI puts a `system` message after that of the user.
     fn new_messages(&self) -> &[Value] {
         let messages = self.messages();
         let start = messages.iter().rposition(is_assistant).map_or(0, |at| at + 1);

@@ -1,32 +1,32 @@
-//! Asking again.
+//! [`Retrying`]: retries failed requests.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::ModelError;
-use crate::model::{Answering, Model, Part, Teller};
+use crate::model::{AnswerSender, AnswerStream, Model, Part};
 use crate::request::Request;
 
-/// A failure after which the model is asked again: what `system/api_retry` says.
+/// A failure that is retried: the content of `system/api_retry`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retry {
-    /// Which time it is asked again, counted from 1.
+    /// The number of the retry, from 1.
     pub attempt: u32,
-    /// How often it is asked again at most.
+    /// The maximum number of retries.
     pub max_retries: u32,
-    /// How long is waited before.
+    /// The delay before it.
     pub delay: Duration,
-    /// Why.
+    /// The cause.
     pub error: ModelError,
 }
 
-/// A model that is asked again when it fails in a way that may pass, as the real CLI does it.
+/// Retries transient failures of a model, as the real CLI does.
 ///
-/// The delay is half a second and doubles up to 32 s, with up to a quarter more, by chance, so that many clients do not
-/// come back at once. Where the API says how long to wait, that is done. A third 529 in a row is the last. What has
-/// begun to say something is not asked again: that would say it twice.
+/// The delay is half a second and doubles up to 32 seconds, with up to 25 % of jitter, so that many clients do not retry
+/// at once. `retry-after` of the API takes precedence. The third 529 in a row ends the retries. An answer whose content
+/// has begun is not retried, because the content would appear twice.
 ///
 /// ```
 /// use duologue_model::{Model, Reply, Retrying, Scenario, ScriptedModel};
@@ -46,31 +46,31 @@ pub struct Retrying {
 const MAX_RETRIES: u32 = 10;
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 const LONGEST_DELAY: Duration = Duration::from_secs(32);
-/// So many times 529 in a row, and the model is taken to be overloaded for good.
+/// After this many 529 in a row, there is no further retry.
 const MOST_529: u32 = 3;
-/// What an API asks to wait is done, up to this.
+/// Limit for `retry-after`.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 impl Retrying {
-    /// Asks this model again, up to 10 times.
+    /// Retries this model up to 10 times.
     pub fn new(model: impl Model + 'static) -> Self {
         Self { model: Arc::new(model), max_retries: MAX_RETRIES, jitter: true }
     }
 
-    /// Asks again so often at most.
+    /// Sets the maximum number of retries.
     #[must_use]
     pub fn max_retries(mut self, most: u32) -> Self {
         self.max_retries = most;
         self
     }
 
-    /// Asks again as often as `CLAUDE_CODE_MAX_RETRIES` says, if that is a number.
+    /// Reads `CLAUDE_CODE_MAX_RETRIES`, if it is a number.
     #[must_use]
     pub fn from_env(self) -> Self {
         self.from_vars(|name| std::env::var(name).ok())
     }
 
-    /// The same, from variables that this knows.
+    /// Like [`from_env`](Self::from_env), with the variables from a function.
     #[must_use]
     pub fn from_vars(self, var: impl Fn(&str) -> Option<String>) -> Self {
         match var("CLAUDE_CODE_MAX_RETRIES").and_then(|most| most.trim().parse().ok()) {
@@ -79,7 +79,7 @@ impl Retrying {
         }
     }
 
-    /// Leaves nothing to chance: delays are exactly 0.5, 1, 2, 4… seconds.
+    /// No jitter: delays are exactly 0.5, 1, 2, 4… seconds.
     #[must_use]
     pub fn without_jitter(mut self) -> Self {
         self.jitter = false;
@@ -88,9 +88,9 @@ impl Retrying {
 }
 
 impl Model for Retrying {
-    fn ask(&self, request: Request) -> Answering {
+    fn ask(&self, request: Request) -> AnswerStream {
         let this = self.clone();
-        Answering::new(async move |teller| this.try_and_again(request, teller).await)
+        AnswerStream::new(async move |sender| this.ask_with_retries(request, sender).await)
     }
 
     fn notice(&self) -> Option<String> {
@@ -99,10 +99,14 @@ impl Model for Retrying {
 }
 
 impl Retrying {
-    async fn try_and_again(&self, request: Request, teller: Teller) -> Result<(), ModelError> {
+    async fn ask_with_retries(
+        &self,
+        request: Request,
+        sender: AnswerSender,
+    ) -> Result<(), ModelError> {
         let (mut attempt, mut overloads) = (0, 0);
         loop {
-            let (error, has_content) = match once(self.model.ask(request.clone()), &teller).await {
+            let (error, has_content) = match once(self.model.ask(request.clone()), &sender).await {
                 Ok(()) => return Ok(()),
                 Err(failed) => failed,
             };
@@ -112,13 +116,13 @@ impl Retrying {
             {
                 return Err(ModelError::Overloaded(failure.clone()));
             }
-            if has_content || attempt >= self.max_retries || !error.is_passing() {
+            if has_content || attempt >= self.max_retries || !error.is_transient() {
                 return Err(error);
             }
             attempt += 1;
             let delay = self.delay(attempt, &error);
             let retry = Retry { attempt, max_retries: self.max_retries, delay, error };
-            teller.tell(Part::Retry(retry)).await;
+            sender.send(Part::Retry(retry)).await;
             tokio::time::sleep(delay).await;
         }
     }
@@ -131,19 +135,19 @@ impl Retrying {
         if !self.jitter {
             return doubled;
         }
-        // A hasher's own seed is chance enough.
+        // The seed of a hasher is random enough.
         let chance = RandomState::new().hash_one(attempt) % 256;
         doubled + doubled.mul_f64(chance as f64 / 1024.0)
     }
 }
 
-/// Passes one answer on. On failure also says whether it had begun to say something.
-async fn once(mut answer: Answering, teller: &Teller) -> Result<(), (ModelError, bool)> {
+/// Passes one answer on. A failure comes with whether content had begun.
+async fn once(mut answer: AnswerStream, sender: &AnswerSender) -> Result<(), (ModelError, bool)> {
     let mut has_content = false;
     while let Some(part) = answer.next().await {
         let part = part.map_err(|error| (error, has_content))?;
         has_content |= matches!(&part, Part::Event(event) if event.name == "content_block_start");
-        teller.tell(part).await;
+        sender.send(part).await;
     }
     Ok(())
 }

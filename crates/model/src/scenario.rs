@@ -12,6 +12,7 @@ mod block;
 mod check;
 mod file;
 mod reply;
+mod table;
 mod words;
 
 pub use block::Block;
@@ -38,7 +39,7 @@ pub use words::{Chunk, Times};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Scenario {
-    /// A title for people. It has no effect.
+    /// A title. It has no effect.
     pub title: Option<String>,
     /// The model that replies are attributed to. Default: the model of the request.
     pub model: Option<String>,
@@ -47,9 +48,11 @@ pub struct Scenario {
     pub fault: Option<String>,
     /// How agents are recognised, by name. `main` and `sub` need no entry: they are the agent that the host talks to,
     /// and any sub-agent that no entry describes.
+    #[serde(deserialize_with = "table::map")]
     #[schemars(transform = not_reserved)]
     pub agents: BTreeMap<String, Who>,
     /// The replies.
+    #[serde(deserialize_with = "table::list")]
     pub replies: Vec<Reply>,
 }
 

@@ -1,4 +1,4 @@
-//! Plays a scenario: which reply a request gets.
+//! [`Script`]: plays a scenario and chooses the reply for each request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::purpose::Purpose;
 use crate::request::Request;
 use crate::scenario::{Reply, Scenario, ScenarioError, Times};
 
-/// A scenario that is being played. It knows which replies were given, and which request had none.
+/// A scenario that is being played. It keeps track of used replies and of requests without a reply.
 ///
 /// ```
 /// use duologue_model::{Reply, Request, Scenario, Script};
@@ -38,28 +38,28 @@ struct Played {
     given: u32,
 }
 
-/// What a request gets.
+/// The reply to a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answer {
-    /// What was asked.
+    /// The purpose of the request.
     pub purpose: Purpose,
-    /// Whose reply it is.
+    /// The agent of the request.
     pub agent: String,
-    /// Which reply of the scenario it is, counted from 0. None if it is a fixed one, to what the CLI asks on its own.
+    /// The index of the reply in the scenario. `None` for a fixed reply to a request that the CLI makes on its own.
     pub index: Option<usize>,
     /// The reply.
     pub reply: Arc<Reply>,
-    /// The model that says it.
+    /// The model that it names.
     pub model: String,
 }
 
 impl Script {
-    /// A script at its beginning.
+    /// Creates a script at its start.
     ///
     /// # Errors
     ///
-    /// If the scenario makes no sense.
+    /// If the scenario is invalid.
     pub fn new(mut scenario: Scenario) -> Result<Self, ScenarioError> {
         scenario.check()?;
         let replies = std::mem::take(&mut scenario.replies);
@@ -92,24 +92,24 @@ impl Script {
         }
     }
 
-    /// How many replies of the scenario were given.
+    /// The number of replies that were used.
     #[must_use]
     pub fn turns(&self) -> usize {
         self.turns
     }
 
-    /// Whether all was said. A reply that is always given counts as said.
+    /// Checks that every reply was used. Replies with `times = "always"` need not be.
     ///
     /// # Errors
     ///
-    /// If not: which replies are left.
+    /// The replies that are left.
     pub fn finished(&self) -> Result<(), Unfinished> {
         let left: Vec<String> =
             self.left().map(|(index, played)| describe(index, &played.reply)).collect();
         if left.is_empty() { Ok(()) } else { Err(Unfinished { left }) }
     }
 
-    /// Leaves out the replies that no API can send.
+    /// Skips replies that an API cannot send.
     pub(crate) fn for_api(mut self) -> Self {
         for played in self.replies.iter_mut().filter(|played| played.reply.is_only_lines()) {
             played.given = u32::MAX;
@@ -118,12 +118,12 @@ impl Script {
     }
 
     fn agent_of(&self, request: &Request, purpose: Purpose) -> &str {
-        // What the CLI asks on its own account often comes with the prompts of the agent it is about.
+        // Requests that the CLI makes on its own often contain the prompts of an agent.
         if !purpose.is_conversation() {
             return purpose.as_str();
         }
         let agents = &self.scenario.agents;
-        // An agent of this process says who it is; the real CLI has to be recognised.
+        // An agent in this process sets its name; the real CLI must be recognised.
         let said = request.agent().and_then(|agent| agents.get_key_value(agent));
         let named = said.or_else(|| agents.iter().find(|(_, who)| request.is_from(who)));
         named.map_or(purpose.as_str(), |(name, _)| name)
@@ -192,19 +192,19 @@ fn describe(index: usize, reply: &Reply) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
-    /// Who asked.
+    /// The agent of the request.
     pub agent: String,
-    /// What was new in the request: the user's text, and results of tools.
+    /// The new part of the request: text of the user and tool results.
     pub asked: String,
-    /// How many messages the request had.
+    /// The number of messages of the request.
     pub messages: usize,
-    /// The replies that are left, for others or for something else.
+    /// The replies that are left, for other agents or conditions.
     pub waiting: Vec<String>,
-    /// How many replies the scenario has.
+    /// The number of replies of the scenario.
     pub replies: usize,
 }
 
-/// Characters of what was asked that a message of an error shows.
+/// How many characters of the request an error shows.
 const SHOWN: usize = 200;
 
 impl fmt::Display for Mismatch {
@@ -229,7 +229,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// Some replies were never given.
+/// Some replies were never used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the script is not finished; left: {}", .left.join(", "))]
 #[non_exhaustive]

@@ -1,4 +1,4 @@
-//! The scripted Messages API on loopback.
+//! [`Server`]: the scripted Messages API on loopback.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,8 +22,8 @@ mod routes;
 
 /// A Messages API that plays a scenario, on this machine only.
 ///
-/// Point the real `claude` at it: `ANTHROPIC_BASE_URL` is [`Server::base_url`], `ANTHROPIC_API_KEY` anything. It is shut
-/// down when it is dropped.
+/// Point the real `claude` at it: set `ANTHROPIC_BASE_URL` to [`Server::base_url`] and `ANTHROPIC_API_KEY` to anything.
+/// Dropping it shuts it down.
 ///
 /// ```
 /// use duologue_model::{Reply, Scenario, Server};
@@ -45,19 +45,19 @@ pub struct Server {
     serving: Option<JoinHandle<()>>,
 }
 
-/// A request, and what came of it.
+/// A request and its reply.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// What it was for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// Whose it was.
+    /// Its agent.
     pub agent: String,
     /// The request.
     pub request: Arc<Request>,
-    /// Which reply of the scenario it got, counted from 0. None if it got a fixed one, or none at all.
+    /// The index of its reply in the scenario. `None` for a fixed reply, or none.
     pub reply: Option<usize>,
-    /// Why it got none.
+    /// Why it got no reply.
     pub mismatch: Option<Mismatch>,
 }
 
@@ -65,10 +65,10 @@ pub struct Exchange {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The scenario makes no sense.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The address cannot be had.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     #[non_exhaustive]
     Listen {
@@ -79,24 +79,24 @@ pub enum StartError {
     },
 }
 
-/// The latest requests that are kept. A conversation of the real CLI has a few for each turn.
+/// How many requests are kept. A conversation of the real CLI has a few for each turn.
 const MOST_REQUESTS: usize = 512;
-/// The most bytes of bodies that are kept: each request says the whole conversation again.
+/// How many bytes of bodies are kept: each request contains the whole conversation.
 const MOST_BYTES: usize = 64 << 20;
-/// How long open connections have to end when the server is shut down: they are told at once, so it is a safety net.
+/// How long open connections have to end at a shutdown. They are notified at once, so this is a safety net.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What the routes work on.
+/// The state of the routes.
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// How many replies of the scenario were given.
+    /// The number of replies that were used.
     turns: watch::Sender<usize>,
-    /// How many requests there were.
+    /// The number of requests.
     asked: watch::Sender<u64>,
-    /// Becomes true when the server is to end; streams that stall or wait end with it.
+    /// Becomes true when the server shuts down; stalled streams end then.
     ending: watch::Sender<bool>,
-    /// Becomes true when streams that stall go on.
+    /// Becomes true when stalled streams continue.
     resuming: watch::Sender<bool>,
 }
 
@@ -106,7 +106,7 @@ struct State {
     exchanges: VecDeque<(Exchange, usize)>,
     bytes: usize,
     messages: u64,
-    /// The first request that had no reply, however long ago that was.
+    /// The first request without a reply.
     mismatch: Option<Mismatch>,
 }
 
@@ -115,22 +115,21 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the scenario makes no sense, or there is no port.
+    /// If the scenario is invalid, or no port is free.
     pub async fn start(scenario: Scenario) -> Result<Self, StartError> {
         Self::start_on(SocketAddr::from(([127, 0, 0, 1], 0)), scenario).await
     }
 
-    /// Starts it on this address. It does not authenticate clients: think before you choose an address that others can
-    /// reach.
+    /// Starts it on this address. There is no authentication: keep it on loopback.
     ///
     /// Requests of web pages are refused. The `Host` of a request must be `localhost`, a loopback address or the address
     /// that the server is bound to (any IP address if that is `0.0.0.0` or `::`), and an `Origin` must be the server itself.
-    /// A client has 30 seconds for the headers of a request and 60 for its body, which is at most 64 MiB. The server keeps
-    /// at most 256 connections open; further ones wait.
+    /// A client has 30 seconds for the headers of a request and 60 seconds for its body of at most 64 MiB. The server keeps
+    /// at most 256 connections open; others wait.
     ///
     /// # Errors
     ///
-    /// If the scenario makes no sense, or the address cannot be had.
+    /// If the scenario is invalid, or the server cannot listen on the address.
     pub async fn start_on(address: SocketAddr, scenario: Scenario) -> Result<Self, StartError> {
         let script = Script::new(scenario)?.for_api();
         let listen = |source| StartError::Listen { address, source };
@@ -154,7 +153,7 @@ impl Server {
         Ok(Self { address: bound, shared, serving: Some(serving) })
     }
 
-    /// Where it is: what `ANTHROPIC_BASE_URL` has to say.
+    /// Its URL, for `ANTHROPIC_BASE_URL`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
@@ -172,21 +171,21 @@ impl Server {
         self.shared.lock().exchanges.iter().map(|(exchange, _)| exchange.clone()).collect()
     }
 
-    /// How many replies of the scenario were given.
+    /// The number of replies that were used.
     #[must_use]
     pub fn turns(&self) -> usize {
         *self.shared.turns.borrow()
     }
 
-    /// Waits until so many replies of the scenario were given, or rather: began to be.
+    /// Waits until this many replies have begun. Cancel safe.
     pub async fn wait_for(&self, turns: usize) {
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         drop(self.shared.turns.subscribe().wait_for(|given| *given >= turns).await);
     }
 
-    /// Waits for requests after so many, and gives those that came since, with how many there were in all: a log.
+    /// Waits for requests after the first `seen`. Returns the new ones and the number of all. Cancel safe.
     pub async fn requests_after(&self, seen: u64) -> (Vec<Exchange>, u64) {
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         drop(self.shared.asked.subscribe().wait_for(|asked| *asked > seen).await);
         let state = self.shared.lock();
         let new = usize::try_from(state.messages.saturating_sub(seen)).unwrap_or(usize::MAX);
@@ -195,11 +194,11 @@ impl Server {
         (latest.map(|(exchange, _)| exchange.clone()).collect(), state.messages)
     }
 
-    /// Whether every request had a reply, and every reply a request.
+    /// Checks that every request had a reply, and that every reply was used.
     ///
     /// # Errors
     ///
-    /// The first request that had none, or else the replies that are left.
+    /// The first request without a reply, or the replies that are left.
     pub fn finished(&self) -> Result<(), Unplayed> {
         let state = self.shared.lock();
         if let Some(mismatch) = &state.mismatch {
@@ -208,9 +207,9 @@ impl Server {
         Ok(state.script.finished()?)
     }
 
-    /// Lets streams that stall (`stall_after`) go on to their end: those that wait now, and all that follow.
+    /// Continues all stalled streams (`stall_after`), and disables later stalls.
     ///
-    /// So a test can do things in the middle of an answer, however long they take:
+    /// With this, a test can act in the middle of an answer:
     ///
     /// ```
     /// use duologue_model::{Chunk, Reply, Scenario, Server};
@@ -229,7 +228,7 @@ impl Server {
         self.shared.resuming.send_replace(true);
     }
 
-    /// Ends it: streams are cut, the port is free again.
+    /// Shuts it down: streams are cut, and the port is free again.
     pub async fn shutdown(mut self) {
         self.shared.ending.send_replace(true);
         if let Some(mut serving) = self.serving.take()
@@ -246,7 +245,7 @@ impl Drop for Server {
     }
 }
 
-/// Why a scenario was not played as it was written.
+/// Why a scenario was not played completely.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unplayed {
@@ -260,31 +259,31 @@ pub enum Unplayed {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock leaves the state half changed.
+        // No code that holds the lock can leave the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Becomes ready when the server is to end.
+    /// Becomes ready when the server shuts down.
     fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut ending = self.ending.subscribe();
         async move {
-            // If the sender is gone, so is the server.
+            // If the sender is dropped, the server is too.
             drop(ending.wait_for(|ending| *ending).await);
         }
     }
 
-    /// Becomes ready when streams that stall go on.
+    /// Becomes ready when stalled streams continue.
     fn resumed(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut resuming = self.resuming.subscribe();
         async move {
             if resuming.wait_for(|resuming| *resuming).await.is_err() {
-                // The server is gone, and ends its streams.
+                // The server was dropped and ends its streams.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// What a request gets, and the number of the message it gets it in.
+    /// The reply to a request, and the number of its message.
     fn answer(&self, request: Request, bytes: usize) -> Result<(Answer, u64), Mismatch> {
         let mut state = self.lock();
         let answer = state.script.answer(&request);

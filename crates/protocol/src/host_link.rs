@@ -15,7 +15,9 @@ use crate::frame::TooLong;
 use crate::id::{RequestId, SessionId, Uuid};
 use crate::json::RawObject;
 use crate::ledger::{Reading, Salvage};
-use crate::line::Line;
+
+pub use crate::ledger::TurnState;
+use crate::line::{Decoded, Line};
 use crate::lines::{ControlCancelRequest, Prompt};
 use crate::to_host::ToHost;
 use crate::wire::Wire;
@@ -37,7 +39,8 @@ const MOST_UNWRITTEN: usize = 256;
 ///
 /// - **What the application wants**: [`prompt`](Self::prompt), [`request`](Self::request),
 ///   [`request_raw`](Self::request_raw), [`withdraw`](Self::withdraw), [`answer`](Self::answer).
-/// - **What happened**: [`handle_line`](Self::handle_line), [`handle_timeout`](Self::handle_timeout),
+/// - **What happened**: [`handle_line`](Self::handle_line),
+///   [`handle_decoded`](Self::handle_decoded), [`handle_timeout`](Self::handle_timeout),
 ///   [`handle_end`](Self::handle_end). Time comes in as an argument: the time since any fixed moment.
 /// - **What the caller must do now**, after any of the above: write every line that
 ///   [`poll_transmit`](Self::poll_transmit) gives, in order; serve every event of
@@ -142,6 +145,43 @@ impl HostLink {
         self
     }
 
+    /// Keeps no ledger of turns: [`set_turns`](Self::set_turns) passes the state of a
+    /// [`Transcript`](crate::transcript::Transcript). For hosts that have both, so that they cannot disagree. Call it
+    /// first.
+    #[must_use]
+    pub fn follow_transcript(mut self) -> Self {
+        self.activity.follow_transcript();
+        self
+    }
+
+    /// Passes what is open, after the transcript has handled lines or prompts. Needs
+    /// [`follow_transcript`](Self::follow_transcript).
+    ///
+    /// ```
+    /// use duologue_protocol::host_link::HostLink;
+    /// use duologue_protocol::lines::Prompt;
+    /// use duologue_protocol::transcript::Transcript;
+    /// use duologue_protocol::{Direction, Line};
+    ///
+    /// let mut transcript = Transcript::new();
+    /// let mut link = HostLink::new().follow_transcript();
+    /// let prompt = Prompt::text("Hi").uuid("p1");
+    /// link.prompt(&prompt);
+    /// transcript.handle_prompt(&prompt);
+    /// link.set_turns(transcript.turn_state());
+    /// assert!(!link.is_between_turns());
+    ///
+    /// let line = Line::from(r#"{"type":"result","subtype":"success","user_message_uuids":["p1"]}"#);
+    /// let decoded = line.to_host();
+    /// link.handle_decoded(&line, &decoded);
+    /// transcript.handle_to_host(&decoded, &line);
+    /// link.set_turns(transcript.turn_state());
+    /// assert!(link.is_between_turns());
+    /// ```
+    pub fn set_turns(&mut self, turns: TurnState) {
+        self.activity.set_turns(turns);
+    }
+
     /// Sends a prompt. Give it a uuid, so that its turn can be told.
     pub fn prompt(&mut self, prompt: &Prompt) {
         self.activity.prompted(prompt);
@@ -234,56 +274,73 @@ impl HostLink {
         self.asked.answered(id);
     }
 
-    /// Whether it must see a line that begins like this. With any other,
-    /// [`handle_line`](Self::handle_line) would do nothing, so that it need not even be cut out.
-    ///
-    /// ```
-    /// use duologue_protocol::host_link::HostLink;
-    ///
-    /// let link = HostLink::new();
-    /// assert!(!link.minds(br#"{"type":"stream_event","event":{"#));
-    /// assert!(link.minds(br#"{"type":"control_request","#));
-    /// assert!(link.minds(br#"{"type":"str"#), "too little to tell");
-    /// ```
-    pub fn minds(&self, start: &[u8]) -> bool {
-        let Some(kind) = start.strip_prefix(br#"{"type":""#) else { return true };
-        if kind.starts_with(b"stream_event\"") {
-            self.activity.awaits_speech()
-        } else if kind.starts_with(b"assistant\"") {
-            self.reads_calls() || self.activity.awaits_speech()
-        } else if kind.starts_with(b"user\"") {
-            self.reads_calls() || self.activity.awaits_echo()
-        } else {
-            true
+    /// Handles a line of the agent's stdout. The result says whether the line belongs to the conversation
+    /// as well. Lines that cannot change anything here are not decoded.
+    pub fn handle_line(&mut self, line: &Line) -> Route {
+        match line.kind().as_deref() {
+            Ok("keep_alive") => Route::Dropped,
+            Ok("stream_event") if !self.activity.awaits_speech() => Route::Conversation,
+            Ok("assistant") if !self.needs_assistant() => Route::Conversation,
+            Ok("user") if !self.needs_user() => Route::Conversation,
+            _ if line.is_blank() => Route::Conversation,
+            _ => self.handle_decoded(line, &line.to_host()),
         }
     }
 
-    /// Takes a line of the agent's stdout. What the machine does with it shows in its events; whether
-    /// it belongs to the conversation too, and so to its consumer, is told at once.
-    pub fn handle_line(&mut self, line: &Line) -> Route {
-        // Most lines do not matter to the machine, and are not read here at all.
-        match line.kind().as_deref() {
-            Ok("control_request" | "control_response" | "control_cancel_request") => {
-                return self.control(line);
-            }
-            Ok("keep_alive") => return Route::Dropped,
-            Ok("stream_event") if !self.activity.awaits_speech() => {}
-            Ok("assistant") if !self.activity.awaits_speech() && !self.reads_calls() => {}
-            Ok("user") if !self.activity.awaits_echo() && !self.reads_calls() => {}
-            _ if line.is_blank() => {}
-            _ => {
-                let decoded = line.to_host();
-                let known = decoded.known();
-                let ended =
-                    self.activity.saw(Reading::of(&decoded, line), known, self.reads_calls());
-                if let Some(message) = known {
-                    self.ask_by_call(message);
-                } else if let Some(result) = ended {
-                    self.ask_by_call(&ToHost::Result(result));
+    /// Handles a line of the agent's stdout that the caller has decoded with [`Line::to_host`]. It has the
+    /// same effect as [`handle_line`](Self::handle_line), for callers that need the message themselves.
+    ///
+    /// ```
+    /// use duologue_protocol::Line;
+    /// use duologue_protocol::host_link::{HostLink, Route};
+    ///
+    /// let mut link = HostLink::new();
+    /// let line = Line::from(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
+    /// let decoded = line.to_host();
+    /// assert_eq!(link.handle_decoded(&line, &decoded), Route::Conversation);
+    /// assert_eq!(link.session_id().unwrap().as_str(), "s");
+    /// ```
+    pub fn handle_decoded(&mut self, line: &Line, decoded: &Decoded<ToHost>) -> Route {
+        match decoded {
+            Decoded::Known(message) | Decoded::Unknown(message) => match message {
+                ToHost::ControlRequest(_)
+                | ToHost::ControlResponse(_)
+                | ToHost::ControlCancelRequest(_) => return self.control(line, decoded),
+                ToHost::KeepAlive(_) => return Route::Dropped,
+                ToHost::StreamEvent(_) if !self.activity.awaits_speech() => {
+                    return Route::Conversation;
                 }
-            }
+                ToHost::Assistant(_) if !self.needs_assistant() => return Route::Conversation,
+                ToHost::User(_) if !self.needs_user() => return Route::Conversation,
+                _ => {}
+            },
+            Decoded::Malformed(_) => match line.kind().as_deref() {
+                Ok("control_request" | "control_response" | "control_cancel_request") => {
+                    return self.control(line, decoded);
+                }
+                Ok("keep_alive") => return Route::Dropped,
+                _ if line.is_blank() => return Route::Conversation,
+                _ => {}
+            },
+        }
+        let known = decoded.known();
+        let ended = self.activity.saw(Reading::of(decoded, line), known, self.reads_calls());
+        if let Some(message) = known {
+            self.ask_by_call(message);
+        } else if let Some(result) = ended {
+            self.ask_by_call(&ToHost::Result(result));
         }
         Route::Conversation
+    }
+
+    /// Whether assistant lines can change anything.
+    fn needs_assistant(&self) -> bool {
+        self.reads_calls() || self.activity.awaits_speech()
+    }
+
+    /// Whether user lines can change anything.
+    fn needs_user(&self) -> bool {
+        self.reads_calls() || self.activity.awaits_echo()
     }
 
     /// Takes the beginning of a line that was longer than the cap. If the line ended something, it has
@@ -373,12 +430,12 @@ impl HostLink {
             || (self.transmit.is_empty()
                 && self.pending.is_empty()
                 && self.asked.is_empty()
-                && self.activity.ledger.is_idle())
+                && self.activity.turns().idle)
     }
 
     /// Whether no turn runs and no prompt waits. Work in the background may still go on.
     pub fn is_between_turns(&self) -> bool {
-        self.activity.ledger.is_between_turns()
+        self.activity.turns().between_turns
     }
 
     /// Whether a line came that could not be read and may have said that something has ended. What
@@ -394,7 +451,7 @@ impl HostLink {
     /// assert!(link.is_unclear(), "a task has ended, but which?");
     /// ```
     pub fn is_unclear(&self) -> bool {
-        self.activity.ledger.is_unclear()
+        self.activity.turns().unclear
     }
 
     /// Whether a tool call has no result yet. Needs [`watch_tools`](Self::watch_tools).
@@ -404,7 +461,7 @@ impl HostLink {
 
     /// How many turns have ended.
     pub fn results(&self) -> u64 {
-        self.activity.ledger.results()
+        self.activity.turns().results
     }
 
     /// What the last result says went wrong; `None` if it went well, or there is none.

@@ -12,7 +12,7 @@
 //!     .permission_prompts(PermissionPrompts::Host)
 //!     .allowed_tools(["Read", "Bash(git log *)"])
 //!     .conversation(Conversation::Continue);
-//! let version = CliVersion::parse("2.1.325 (Claude Code)");
+//! let version = CliVersion::parse("2.1.52 (Claude Code)");
 //! let plan = launch.plan(version.as_ref())?;
 //! assert!(plan.args.iter().any(|arg| arg == "--model=sonnet"));
 //! assert!(plan.args.iter().any(|arg| arg == "--continue"));
@@ -42,6 +42,7 @@ mod handshake;
 mod options;
 mod plan;
 mod roads;
+mod shadowed;
 mod version;
 
 pub use argv::ArgvBudget;
@@ -55,4 +56,5 @@ pub use error::LaunchError;
 pub use flags::known_flags;
 pub use options::Launch;
 pub use plan::{LaunchPlan, PlannedFile};
+pub use shadowed::Shadowed;
 pub use version::CliVersion;

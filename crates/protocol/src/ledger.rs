@@ -1,9 +1,11 @@
 //! The ledger: which turns, prompts and background tasks are open.
 //!
-//! Both ends of a host need this: [`HostLink`](crate::host_link::HostLink) to know when stdin may
+//! Both machines of a host need this: [`HostLink`](crate::host_link::HostLink) to know when stdin may
 //! close, and [`Transcript`](crate::transcript::Transcript) to know which turn an event belongs to.
-//! They use the same rules, each with a ledger of its own. The two can still disagree: where a result
-//! names no prompt, only `Transcript` has the texts by which [`Ledger::result`] chooses a turn.
+//!
+//! A host that has both keeps one ledger, that of the transcript, and passes its [`TurnState`] to the link. Then they
+//! cannot disagree. A link without a transcript keeps a ledger of its own. That one knows less: where a result
+//! names no prompt, only a transcript has the texts by which [`Ledger::result`] chooses a turn.
 //!
 //! [`Reading`] says what a line means here, also if the line could not be decoded. [`Ledger`] keeps the
 //! state.
@@ -54,6 +56,23 @@ pub(crate) struct Ledger {
     steps: Vec<Step>,
 }
 
+/// What is open in a conversation, as a [`Transcript`](crate::transcript::Transcript) knows it: for
+/// [`HostLink::set_turns`](crate::host_link::HostLink::set_turns).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnState {
+    pub(crate) between_turns: bool,
+    pub(crate) idle: bool,
+    pub(crate) unclear: bool,
+    pub(crate) has_open_turn: bool,
+    pub(crate) results: u64,
+}
+
+impl Default for TurnState {
+    fn default() -> Self {
+        Self { between_turns: true, idle: true, unclear: false, has_open_turn: false, results: 0 }
+    }
+}
+
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
@@ -88,6 +107,17 @@ impl Ledger {
         std::mem::take(&mut self.steps)
     }
 
+    /// What is open.
+    pub(crate) fn state(&self) -> TurnState {
+        TurnState {
+            between_turns: self.is_between_turns(),
+            idle: self.is_idle(),
+            unclear: self.unclear,
+            has_open_turn: self.has_open_turn(),
+            results: self.results,
+        }
+    }
+
     /// No turn runs and no prompt waits.
     pub(crate) fn is_between_turns(&self) -> bool {
         !self.prompts.any_waiting() && self.taken.is_empty() && !self.turns.any_expected()
@@ -101,16 +131,6 @@ impl Ledger {
     /// Nothing works in the background either.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_between_turns() && self.work.is_empty()
-    }
-
-    /// A line could not be read since the state was last certain: what seems open may have ended.
-    pub(crate) const fn is_unclear(&self) -> bool {
-        self.unclear
-    }
-
-    /// How many turns have ended.
-    pub(crate) const fn results(&self) -> u64 {
-        self.results
     }
 
     /// The host sends a prompt. False if its name was used before: the agent ignores it then.

@@ -18,9 +18,9 @@
 //!     transcript.handle_line(Direction::ToHost, &Line::from(line));
 //!     while let Some(event) = transcript.poll_event() {
 //!         match event {
-//!             Event::Thinking(thinking) => texts.push(thinking.text.into_value().unwrap()),
-//!             Event::Text(text) => texts.push(text.text.into_value().unwrap()),
-//!             Event::TurnFinished(turn) => assert_eq!(turn.text.as_str(), Some("Hello!")),
+//!             Event::Thinking(thinking) => texts.push(thinking.text),
+//!             Event::Text(text) => texts.push(text.text),
+//!             Event::TurnFinished(turn) => assert_eq!(turn.text, "Hello!"),
 //!             _ => {}
 //!         }
 //!     }
@@ -31,10 +31,8 @@
 mod agents;
 mod asks;
 mod block;
-mod body;
-mod body_ask;
-mod body_work;
-mod event;
+pub mod event;
+mod event_table;
 mod finish;
 mod fold;
 mod messages;
@@ -46,8 +44,9 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::frame::TooLong;
 use crate::id::{SessionId, ToolUseId, Uuid};
-use crate::ledger::{Ledger, Reading, Salvaged, Seen};
+use crate::ledger::{Ledger, Reading, Salvaged, Seen, TurnState};
 use crate::line::{Decoded, Direction, Line};
+use crate::lines::Prompt;
 use crate::message::ModelUsage;
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -55,8 +54,7 @@ use crate::to_host::ToHost;
 use crate::wire::{Map, Wire};
 
 pub use crate::budget::DEFAULT_OPEN_LIMIT;
-pub use body::*;
-pub use event::Event;
+pub use event::*;
 
 use crate::budget::{Budget, Charge};
 use out::Out;
@@ -119,7 +117,7 @@ impl Transcript {
     /// Beyond that, an [`Event::LimitReached`] tells so, at most once a turn, and less is known:
     ///
     /// - Deltas are still told. If a streamed block is never finished,
-    ///   [`BlockAbandoned::omitted_bytes`] says how much of it is missing. The line with the whole
+    ///   [`BlockAbandonedEvent::omitted_bytes`] says how much of it is missing. The line with the whole
     ///   block tells all of it, as always.
     /// - A message whose blocks found no room is told line by line; snapshots of it may tell blocks again.
     /// - Calls, agents and requests for which there is no room are told when they begin, but perhaps not
@@ -146,9 +144,9 @@ impl Transcript {
     ///     _ => None,
     /// });
     /// let block = abandoned.unwrap();
-    /// let kept = block.text.as_str().unwrap().len() as u64;
+    /// let kept = block.text.len() as u64;
     /// assert!(kept < 10_000);
-    /// assert_eq!(kept + block.omitted_bytes.as_u64().unwrap(), 1_000_000);
+    /// assert_eq!(kept + block.omitted_bytes.unwrap(), 1_000_000);
     /// ```
     #[must_use]
     pub fn open_limit(self, bytes: usize) -> Self {
@@ -171,7 +169,7 @@ impl Transcript {
         if self.budget.take_exceeded() && !self.limit_told {
             self.limit_told = true;
             let limit = self.budget.limit() as u64;
-            self.out(None).emit(LimitReached::new().limit_bytes(limit));
+            self.out(None).emit(LimitReachedEvent::new().limit_bytes(limit));
         }
     }
 
@@ -245,8 +243,20 @@ impl Transcript {
         }
     }
 
-    /// Whether no turn runs and no prompt waits, as far as this transcript has seen.
-    /// [`HostLink::is_between_turns`](crate::host_link::HostLink::is_between_turns) says the same.
+    /// Handles a prompt that the host is about to send. Its line may follow with
+    /// [`handle_to_agent`](Self::handle_to_agent): a prompt with a uuid counts once.
+    pub fn handle_prompt(&mut self, prompt: &Prompt) {
+        self.host_seen = true;
+        self.prompt(prompt);
+        self.tell_limit();
+    }
+
+    /// What is open, for [`HostLink::set_turns`](crate::host_link::HostLink::set_turns).
+    pub fn turn_state(&self) -> TurnState {
+        self.ledger.state()
+    }
+
+    /// Whether no turn runs and no prompt waits, as far as the lines show.
     pub fn is_between_turns(&self) -> bool {
         self.ledger.is_between_turns()
     }
@@ -280,8 +290,7 @@ impl Transcript {
             let mut out = Out::new(&mut self.events, turn, agent);
             self.messages.of(agent).end_turn(&mut out);
         }
-        let unfinished = unfinished.into_iter().map(Into::into).collect::<Vec<_>>();
-        self.out(None).emit(RunEnded::new().unfinished_turns(unfinished));
+        self.out(None).emit(RunEndedEvent::new().unfinished_turns(unfinished));
     }
 
     /// The agent was started again, and holds the same conversation. Call it after
@@ -296,9 +305,11 @@ impl Transcript {
     }
 
     fn unknown(&mut self, way: Direction, kind: &str, subtype: Option<&str>, json: String) {
-        let mut event = UnknownLine::new().kind(kind).direction(way.name());
-        event.subtype = subtype.map(Text::from).into();
-        event.line = crate::json::RawJson::parse(&json).ok().into();
+        let event = UnknownLineEvent::new()
+            .kind(kind)
+            .direction(way)
+            .subtype(subtype.map(Text::from))
+            .line(crate::json::RawJson::parse(&json).ok());
         self.out(None).emit(event);
     }
 
@@ -306,7 +317,7 @@ impl Transcript {
         // A character has at most four bytes.
         let start = bytes.get(..EXCERPT * 4).unwrap_or(bytes);
         let excerpt: String = String::from_utf8_lossy(start).chars().take(EXCERPT).collect();
-        let event = MalformedLine::new().reason(reason).direction(way.name()).excerpt(excerpt);
+        let event = MalformedLineEvent::new().reason(reason).direction(way).excerpt(excerpt);
         self.out(None).emit(event);
     }
 

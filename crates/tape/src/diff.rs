@@ -1,8 +1,8 @@
-//! Compares two tapes by meaning: what happened, not which bytes said so.
+//! Compares two tapes by their events, not by their bytes.
 //!
-//! Both are folded into events. What every run makes anew (ids, times, costs, tokens) does not count;
-//! neither does the order of things within a turn that do not depend on each other. The host's prompts and requests, and
-//! the answers to its requests, belong to no turn: whether one has begun when they are written depends on timing.
+//! Values that differ in every run (ids, times, costs, tokens) are ignored, and so is the order of independent events in a
+//! turn. Prompts and requests of the host, and the answers to its requests, belong to no turn: whether one has started when
+//! they are written depends on timing.
 //!
 //! ```
 //! use duologue_tape::Reader;
@@ -27,15 +27,15 @@ use std::io::Read;
 use serde_json::{Value, json};
 
 use crate::error::ReadError;
+use crate::excerpt;
 use crate::reader::Reader;
-use crate::shown;
 
 pub use comparison::{Comparison, Side};
 
-/// How much of a value is shown, in characters.
+/// The most characters of a value in a report.
 const SHOWN: usize = 80;
 
-/// In what way two tapes differ.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -43,9 +43,9 @@ pub enum Kind {
     Missing,
     /// Only the second has it.
     Extra,
-    /// Both have it, but not alike.
+    /// Both have it, with different fields.
     Different,
-    /// Both have it, but at another place among what the model said.
+    /// Both have it, but in another order among the texts of the model.
     Moved,
 }
 
@@ -65,22 +65,22 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// In what way.
+    /// The kind.
     pub kind: Kind,
-    /// The turn, counted from 1; `None` for what belongs to none.
+    /// The turn, counted from 1; `None` for an event outside of turns.
     pub turn: Option<u64>,
     /// The event's name: `tool_call`.
     pub event: String,
     /// Which field differs, if both have the event: `input.command`.
     pub field: Option<String>,
-    /// What the first has.
+    /// The value of the first.
     pub a: Value,
-    /// What the second has.
+    /// The value of the second.
     pub b: Value,
 }
 
 impl Difference {
-    /// It as JSON.
+    /// The difference as JSON.
     pub fn to_json(&self) -> Value {
         json!({
             "kind": self.kind.name(), "turn": self.turn, "event": self.event,
@@ -101,7 +101,7 @@ impl fmt::Display for Difference {
             (Kind::Moved, _) => write!(f, " is at another place: {}", short(&self.a)),
             (Kind::Different, field) => {
                 let field = field.as_deref().unwrap_or(".");
-                let (a, b) = shown::pair(&self.a.to_string(), &self.b.to_string(), SHOWN);
+                let (a, b) = excerpt::of_two(&self.a.to_string(), &self.b.to_string(), SHOWN);
                 write!(f, ": {field}: {a} became {b}")
             }
         }
@@ -134,5 +134,5 @@ pub fn compare<A: Read, B: Read>(
 }
 
 fn short(value: &Value) -> String {
-    shown::one(&value.to_string(), SHOWN)
+    excerpt::of(&value.to_string(), SHOWN)
 }

@@ -1,4 +1,4 @@
-//! What stands on a tape.
+//! The header and the entries of a tape.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::escape::unescape;
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// A first line longer than this is no header: nobody starts an agent with so many words.
+/// A longer first line is not read as a header.
 const LONGEST_HEADER: usize = 16 * 1024 * 1024;
 
 /// The first line of a tape.
@@ -26,12 +26,12 @@ pub struct Header {
     pub argv: Vec<String>,
     /// The scenario it played.
     pub scenario: Option<String>,
-    /// Everything else that stands there.
+    /// All other fields.
     pub extra: Map<String, Value>,
 }
 
 impl Header {
-    /// The header of a tape that is made now.
+    /// The header of a new tape.
     pub fn new(program: impl Into<String>, argv: impl IntoIterator<Item: Into<String>>) -> Self {
         Self {
             format: crate::FORMAT_VERSION,
@@ -43,7 +43,7 @@ impl Header {
         }
     }
 
-    /// It as it stands on the tape. What makes it a tape comes first, for whoever looks at the file.
+    /// The line of the header. The key `tape` comes first, for people who look at the file.
     pub(crate) fn to_line(&self) -> String {
         let mut line = format!("{{\"tape\":{}", self.format);
         let mut field = |name: &str, value: &Value| {
@@ -64,7 +64,7 @@ impl Header {
         line
     }
 
-    /// Reads a header; `None` if this is not one, and so the file is no tape.
+    /// Reads a header; `None` if this is not one, so that the file is not a tape.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         if line.len() > LONGEST_HEADER {
@@ -93,11 +93,11 @@ impl Header {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entry {
-    /// When it happened, in milliseconds since the start. A plain capture has no times.
+    /// The time in milliseconds since the start. A plain capture has no times.
     pub millis: Option<u64>,
     /// Its line in the file, from 1.
     pub file_line: u64,
-    /// Where that line begins in the file.
+    /// The offset of that line in the file.
     pub file_offset: u64,
     /// What happened.
     pub event: Event,
@@ -113,23 +113,23 @@ pub enum Event {
     ToAgent(Line),
     /// The agent wrote a line to stderr.
     Stderr(Line),
-    /// A line of the file was longer than the cap.
+    /// A line of the file was longer than the limit.
     TooLong(TooLong),
-    /// Something was done to the process: a signal, the closing of its stdin, anything in words.
+    /// A remark about the process: a signal, the closing of its stdin, or any text.
     Note(String),
     /// The process ended.
     Exit(Exit),
-    /// An entry of a kind that this version does not know, as it stands on the tape.
+    /// An entry of an unknown kind, unchanged.
     Unknown(Line),
 }
 
 impl Exit {
-    /// It ended by itself, with this code.
+    /// The process exited with this code.
     pub const fn with_code(code: i64) -> Self {
         Self { code: Some(code), signal: None }
     }
 
-    /// This signal killed it.
+    /// A signal killed the process.
     pub const fn by_signal(signal: i64) -> Self {
         Self { code: None, signal: Some(signal) }
     }
@@ -139,13 +139,13 @@ impl Exit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Exit {
-    /// Its exit code, if it ended by itself.
+    /// Its exit code, if it exited.
     pub code: Option<i64>,
     /// The signal, if one killed it.
     pub signal: Option<i64>,
 }
 
-/// Reads what stands in one line of a tape.
+/// Reads a line of a tape.
 pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
     let value: Value = serde_json::from_slice(entry.raw())
         .map_err(|error| error.to_string().replace(" at line 1 column ", " at column "))?;
@@ -177,8 +177,7 @@ pub(crate) fn read_event(entry: &Line) -> Result<(Option<u64>, Event), String> {
     Ok((millis, Event::Unknown(entry.clone())))
 }
 
-/// Reads a line of the wire as a recorder writes it, which is what most of a tape is. `None` if it
-/// looks otherwise.
+/// Reads a line of the wire in the form in which a recorder writes it: most of a tape. `None` for any other form.
 pub(crate) fn read_plain(entry: &[u8], text: &mut Vec<u8>) -> Option<(Option<u64>, Event)> {
     let rest = entry.strip_prefix(b"{\"t\":")?;
     let digits = rest.iter().position(|byte| *byte == b',')?;
@@ -193,18 +192,18 @@ pub(crate) fn read_plain(entry: &[u8], text: &mut Vec<u8>) -> Option<(Option<u64
     };
     let escaped = rest.strip_prefix(b",\"line\":\"")?.strip_suffix(b"\"}")?;
     let line = Line::from(unescape(escaped, text)?);
-    // What is no text belongs into `b64`.
+    // Bytes that are not text are in `b64`.
     line.as_str()?;
     let millis = std::str::from_utf8(millis).ok()?.parse().ok()?;
     Some((Some(millis), event(line)))
 }
 
-/// Whether this is surely a line of the agent's stdout, at a glance.
+/// Whether this is certainly a line of the agent's stdout, by its first bytes.
 pub(crate) fn is_to_host(entry: &[u8]) -> bool {
     starts_with(entry, b"\"dir\":\"out\"")
 }
 
-/// Whether this is surely a line of one of the agent's streams, at a glance.
+/// Whether this is certainly a line of one of the agent's streams, by its first bytes.
 pub(crate) fn is_of_a_stream(entry: &[u8]) -> bool {
     starts_with(entry, b"\"dir\":\"")
 }

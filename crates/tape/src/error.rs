@@ -1,4 +1,4 @@
-//! What can go wrong when a tape is read.
+//! Errors of reading a tape.
 
 use std::io;
 
@@ -19,8 +19,8 @@ pub enum ReadError {
         /// The newest version that can be read.
         newest: u64,
     },
-    /// A line of the tape is no entry.
-    #[error("line {line} of the tape is no entry: {reason}")]
+    /// A line of the tape is not an entry.
+    #[error("line {line} of the tape is not an entry: {reason}")]
     BadEntry {
         /// Its number in the file.
         line: u64,
@@ -29,8 +29,7 @@ pub enum ReadError {
     },
 }
 
-/// The last line of a tape that was cut off while it was written. What it held is lost; all before
-/// it is whole.
+/// The last line of a tape, if it was cut off while it was written. Its content is lost; everything before it is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Torn {

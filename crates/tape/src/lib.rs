@@ -5,7 +5,7 @@
 //! exit.
 //!
 //! ```text
-//! {"tape":1,"program":"claude","version":"2.1.325","argv":[…]}
+//! {"tape":1,"program":"claude","version":"2.1.52","argv":[…]}
 //! {"t":0,"dir":"in","line":"{\"type\":\"control_request\",…}"}
 //! {"t":412,"dir":"out","line":"{\"type\":\"control_response\",…}"}
 //! {"t":431,"dir":"err","line":"…"}
@@ -13,15 +13,15 @@
 //! {"t":9012,"exit":{"code":0,"signal":null}}
 //! ```
 //!
-//! With `"redacted":true` in the header, things were replaced: a host that replays it may say anything
-//! there.
+//! With `"redacted":true` in the header, values were replaced: a host that replays the tape may send anything in their
+//! place.
 //!
-//! - [`Reader`] and [`Writer`]: tapes as streams, packed or not.
-//! - [`Recorder`]: a tape beside a conversation, which it never holds up.
-//! - [`redact`]: tapes that can be shared. [`diff`]: two tapes compared by meaning.
-//! - [`replay`]: the agent on a tape, for any host; or its host, for any agent.
-//! - `Cassette`: a test's conversation, recorded once and replayed ever after (feature `session`, on by
-//!   default).
+//! - [`Reader`] and [`Writer`]: tapes as streams, compressed or not.
+//! - [`Recorder`]: records a conversation without delaying it.
+//! - [`check`]: whether every line is understood. [`diff`]: two tapes compared by meaning.
+//! - [`redact`]: removes secrets and personal data, so that a tape can be shared.
+//! - [`replay`]: replays a tape as the agent for any host, or as the host for any agent.
+//! - `Cassette`: records the conversation of a test once and replays it from then on (feature `session`, on by default).
 //!
 //! [`Reader`] reads a tape, or a plain capture of one direction, as a stream: it holds one line at a
 //! time, whatever the size of the file.
@@ -43,15 +43,16 @@
 
 #[cfg(feature = "session")]
 mod cassette;
+pub mod check;
 pub mod diff;
 mod entry;
 mod error;
 mod escape;
+mod excerpt;
 mod reader;
 mod recorder;
 pub mod redact;
 pub mod replay;
-mod shown;
 mod unpack;
 mod writer;
 

@@ -15,24 +15,24 @@ use crate::unpack::Unpack;
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
 
-/// A tape spells its lines as JSON strings, which makes them longer, but hardly twice. A line is held
-/// several times while it is read: this bounds what a small packed file can make of memory.
+/// A tape holds lines as JSON strings, which are longer, but rarely twice as long. A line is held several times while it is
+/// read: this bounds the memory that a small compressed file can take.
 const MAX_FILE_LINE: usize = 2 * DEFAULT_MAX_LINE;
 
-/// Room for a text longer than this is not kept.
+/// A larger buffer is not kept for the next entry.
 const KEPT: usize = 1024 * 1024;
 
 /// Reads a tape, or a plain capture of one direction, as a stream.
 ///
 /// A file whose first line is an object with the key `tape` is a tape; any other file is plain
 /// NDJSON of one direction, to the host unless [`direction`](Self::direction) says otherwise. Either may
-/// be packed with zstd: it is told by its first bytes, whatever its name.
+/// be compressed with zstd. This is detected by its first bytes, not by its name.
 #[derive(Debug)]
 pub struct Reader<R: Read> {
     input: Unpack<R>,
     decoder: LineDecoder,
     chunk: Box<[u8]>,
-    /// The part of the chunk that has not been cut into lines yet.
+    /// The part of the chunk that has not been split into lines yet.
     unread: std::ops::Range<usize>,
     kind: Kind,
     direction: Direction,
@@ -41,9 +41,9 @@ pub struct Reader<R: Read> {
     /// The number of the line that was read last.
     last_line: u64,
     torn: Option<Torn>,
-    /// Lines that were looked at before their turn.
+    /// Lines that were read ahead.
     waiting: VecDeque<Frame>,
-    /// Room for the text of an entry.
+    /// The buffer for the text of an entry.
     text: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ enum Kind {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads from any source of bytes. It need not be buffered.
+    /// Reads from any source. It need not be buffered.
     pub fn new(input: R) -> Self {
         Self {
             input: Unpack::new(input),
@@ -73,22 +73,22 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Which way the lines of a plain capture go.
+    /// Sets the direction of a plain capture.
     #[must_use]
     pub fn direction(mut self, direction: Direction) -> Self {
         self.direction = direction;
         self
     }
 
-    /// The most bytes a line of the file may have; 128 MiB unless set. A longer one becomes an
-    /// [`Event::TooLong`], and reading goes on.
+    /// Sets the longest line of the file, in bytes. The default is 128 MiB. A longer line becomes an [`Event::TooLong`], and
+    /// reading continues.
     #[must_use]
     pub fn max_line(mut self, bytes: usize) -> Self {
         self.decoder = LineDecoder::new().max_line(bytes);
         self
     }
 
-    /// The header, if this is a tape. Looks at the first line if nobody has.
+    /// The header, if this is a tape. Reads the first line if necessary.
     ///
     /// # Errors
     /// If the input cannot be read, or the tape is newer than this version.
@@ -103,23 +103,23 @@ impl<R: Read> Reader<R> {
     /// The next entry, or `None` at the end.
     ///
     /// # Errors
-    /// If the input cannot be read, the tape is newer than this version, or a line of it is no
-    /// entry. A last line that was cut off is no error: see [`torn`](Self::torn).
+    /// If the input cannot be read, the tape is newer than this version, or a line is not an entry. A last line that was
+    /// cut off is not an error: see [`torn`](Self::torn).
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         self.next_but(|_| false)
     }
 
-    /// The next entry that the agent did not write to stdout; those are not even read.
+    /// The next entry that is not a line of the agent's stdout. Those are skipped without decoding them.
     pub(crate) fn next_of_host(&mut self) -> Result<Option<Entry>, ReadError> {
         self.next_but(is_to_host)
     }
 
-    /// The next entry that is no line of the wire.
+    /// The next entry that is not a line of the wire.
     pub(crate) fn next_of_process(&mut self) -> Result<Option<Entry>, ReadError> {
         self.next_but(is_of_a_stream)
     }
 
-    /// The next entry, without those lines of a tape that `skip` knows.
+    /// The next entry. Lines of a tape for which `skip` returns true are left out.
     fn next_but(&mut self, skip: impl Fn(&[u8]) -> bool) -> Result<Option<Entry>, ReadError> {
         self.decide()?;
         if matches!(self.kind, Kind::Undecided | Kind::Plain) {
@@ -187,7 +187,7 @@ impl<R: Read> Reader<R> {
         self.torn.as_ref()
     }
 
-    /// How many bytes have been read so far, unpacked.
+    /// How many bytes have been read so far, decompressed.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
@@ -256,7 +256,7 @@ impl<R: Read> Reader<R> {
         self.last_line = position.number;
         match read_event(&line) {
             Ok((millis, event)) => Ok(Some(entry(millis, position, event))),
-            // Without its newline it is the last line, and somebody was still writing it.
+            // Without a newline it is the last line, and was still being written.
             Err(_) if !line.has_newline() => {
                 self.torn = Some(Torn { line: position.number, length: line.raw().len() });
                 Ok(None)

@@ -1,4 +1,4 @@
-//! [`Recorder`]: writes a tape beside a conversation, and never holds it up.
+//! [`Recorder`]: writes a tape of a conversation without delaying it.
 
 mod job;
 
@@ -17,17 +17,16 @@ use crate::writer::TapeFile;
 
 use job::Job;
 
-/// How much may wait to be written, unless somebody says otherwise. A disk that is this far behind does
-/// not catch up.
+/// The default size of the queue, in bytes. A disk that is this far behind does not catch up.
 const QUEUE: usize = 256 * 1024 * 1024;
 
-/// How long the end waits for a disk that gets nothing done, once the tape is not whole anyway.
+/// How long to wait for a stuck disk at the end, if the tape is incomplete anyway.
 const IMPATIENCE: Duration = Duration::from_secs(1);
 
 /// What an item costs besides its bytes.
 const ITEM: usize = 64;
 
-/// How much the writer stands back behind the conversation.
+/// The niceness of the writer's thread.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
@@ -53,15 +52,15 @@ impl Stream {
     }
 }
 
-/// Why a recording ended before the conversation did.
+/// Why a recording ended before the conversation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Stopped(String);
 
 /// Writes a tape in a thread of its own.
 ///
-/// What is to be recorded goes through a [`Tap`], which never waits: if the disk fails, or falls too
-/// far behind, recording stops, the tape says so in its last note, and the conversation goes on.
+/// The conversation is passed to a [`Tap`], which never waits. If the disk fails or falls too far behind, recording stops,
+/// the last entry of the tape is a note about it, and the conversation continues.
 ///
 /// ```
 /// use duologue_tape::{Header, Reader, Recorder, Stream};
@@ -85,8 +84,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates the tape, for its owner only, packed if its name ends in `.zst`. A file of that name is replaced;
-    /// [`RecorderOptions::create_new`] refuses instead.
+    /// Creates the tape, readable by its owner only, compressed if its name ends in `.zst`. Replaces an existing file;
+    /// [`RecorderOptions::create_new`] does not.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -94,7 +93,7 @@ impl Recorder {
         Self::options().create(path, header)
     }
 
-    /// How else it may be made.
+    /// Options for a recorder.
     pub fn options() -> RecorderOptions {
         RecorderOptions::default()
     }
@@ -120,7 +119,7 @@ impl Recorder {
         };
         let shared = Arc::clone(&tap.shared);
         thread::Builder::new().name("tape".to_owned()).spawn(move || {
-            // The conversation goes first. On Linux, that is said of this thread alone.
+            // The conversation has priority. On Linux, this affects the current thread only.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::nice(NICE);
             let mut job = Job::new(redactor);
@@ -134,13 +133,13 @@ impl Recorder {
         Ok(Self { tap })
     }
 
-    /// What is told here goes on the tape.
+    /// The input of the recorder.
     pub fn tap(&self) -> Tap {
         self.tap.clone()
     }
 
-    /// Waits until everything is on the tape, as long as the disk gets on: it may take `patience` for
-    /// nothing, or a second if recording has stopped already. Tells how often what was replaced, if the tape is redacted.
+    /// Waits until everything is on the tape. Gives up if the disk makes no progress for `patience`, or for a second if
+    /// recording has stopped already. Returns how many values were replaced, if the tape is redacted.
     ///
     /// # Errors
     /// If recording stopped early.
@@ -168,7 +167,7 @@ impl Recorder {
     }
 }
 
-/// How a [`Recorder`] is to be.
+/// Options for a [`Recorder`].
 pub struct RecorderOptions {
     redactor: Option<Redactor>,
     queue: usize,
@@ -182,28 +181,28 @@ impl Default for RecorderOptions {
 }
 
 impl RecorderOptions {
-    /// What should not be told is replaced before it is written.
+    /// Redacts the conversation before it is written.
     #[must_use]
     pub fn redact(mut self, redactor: Redactor) -> Self {
         self.redactor = Some(redactor);
         self
     }
 
-    /// How many bytes may wait for a disk that is slow; 256 MiB unless set. Beyond that, recording stops.
+    /// Sets the most bytes to queue for a slow disk. The default is 256 MiB. Beyond that, recording stops.
     #[must_use]
     pub fn queue(mut self, bytes: usize) -> Self {
         self.queue = bytes;
         self
     }
 
-    /// What is called, in a thread of its own, if recording stops early.
+    /// Calls this, in a thread of its own, if recording stops early.
     #[must_use]
     pub fn on_stop(mut self, on_stop: impl FnOnce(&Stopped) + Send + 'static) -> Self {
         self.on_stop = Some(Box::new(on_stop));
         self
     }
 
-    /// Creates the tape, for its owner only, packed if its name ends in `.zst`. A file of that name is replaced.
+    /// Creates the tape, readable by its owner only, compressed if its name ends in `.zst`. Replaces an existing file.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -211,7 +210,7 @@ impl RecorderOptions {
         Recorder::with(TapeFile::create(path)?, header.clone(), self)
     }
 
-    /// The same, but never replaces a file.
+    /// Creates the tape like [`create`](Self::create), but never replaces a file.
     ///
     /// # Errors
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if there is a file of that name, and any other reason why
@@ -227,14 +226,14 @@ impl std::fmt::Debug for RecorderOptions {
     }
 }
 
-/// Where a conversation is tapped. It may be cloned and used from any thread.
+/// The input of a [`Recorder`]. It can be cloned and used from any thread, and never waits.
 #[derive(Clone, Debug)]
 pub struct Tap {
     shared: Arc<Shared>,
 }
 
 impl Tap {
-    /// These bytes went by. They need not be whole lines.
+    /// Records bytes of a stream. They need not be whole lines.
     pub fn bytes(&self, stream: Stream, bytes: &[u8]) {
         self.push(bytes.len(), |spare| {
             let mut room = spare.pop().unwrap_or_default();
@@ -243,18 +242,18 @@ impl Tap {
         });
     }
 
-    /// These bytes went by: a chunk that is shared instead of copied.
+    /// Records bytes of a stream. The chunk is shared, not copied.
     pub fn shared(&self, stream: Stream, chunk: Arc<Vec<u8>>) {
         self.push(chunk.capacity(), |_| What::Shared(stream, chunk));
     }
 
-    /// A chunk that was [`shared`](Self::shared) and is on the tape, if one is kept: its room can be used
-    /// again. New room is dear: the system clears each page of it.
+    /// A chunk that was [`shared`](Self::shared) and has been written, for reuse. New memory is more expensive: the system
+    /// has to clear each page.
     pub fn spare(&self) -> Option<Arc<Vec<u8>>> {
         self.shared.lock().spare_chunks.pop()
     }
 
-    /// A line of the wire went by.
+    /// Records a line of the wire.
     pub fn line(&self, direction: Direction, line: &Line) {
         let stream = match direction {
             Direction::ToHost => Stream::ToHost,
@@ -263,17 +262,17 @@ impl Tap {
         self.push(line.raw().len(), |_| What::Event(stream.event(line.clone())));
     }
 
-    /// This stream has ended. For stdin, a note says so.
+    /// Records the end of a stream. For stdin, this is a note.
     pub fn end(&self, stream: Stream) {
         self.push(0, |_| What::End(stream));
     }
 
-    /// Something was done to the process.
+    /// Records a note about the process.
     pub fn note(&self, text: impl Into<String>) {
         self.push(0, |_| What::Event(Event::Note(text.into())));
     }
 
-    /// The process has ended. That is the last thing on the tape: what is told after it came too late.
+    /// Records the exit of the process. It is the last entry: anything later is ignored.
     pub fn exit(&self, exit: Exit) {
         self.push(0, |_| What::Exit(exit));
     }
@@ -324,7 +323,7 @@ type OnStop = Box<dyn FnOnce(&Stopped) + Send>;
 
 struct State {
     queue: VecDeque<Item>,
-    /// Room for bytes that is free again.
+    /// Free buffers.
     spare: Vec<Vec<u8>>,
     /// Chunks that were shared, and have been written. The one that was written last is used first: it may
     /// still be in a cache.
@@ -347,7 +346,7 @@ impl State {
         let stopped = Stopped(reason);
         self.stopped = Some(stopped.clone());
         if let Some(on_stop) = self.on_stop.take() {
-            // It may write to a pipe that nobody reads. Without a thread, nobody is told.
+            // The callback may block, so it gets a thread.
             let _ = thread::Builder::new().spawn(move || on_stop(&stopped));
         }
     }

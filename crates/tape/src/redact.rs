@@ -1,7 +1,7 @@
-//! Replaces what a shared tape must not contain: keys, passwords, names, addresses.
+//! Removes secrets and personal data from a tape: keys, passwords, names, addresses.
 //!
-//! The same thing is replaced by the same words all over a tape, so that it still tells one
-//! conversation, and still replays. What the wire needs (types, ids, structure) stays.
+//! Equal values get equal replacements in the whole tape, so that it still makes sense and still replays. Types, ids and
+//! structure stay. Redacting again changes nothing.
 //!
 //! ```
 //! use duologue_protocol::Line;
@@ -15,12 +15,12 @@
 //! assert_eq!(redactor.counts().total(), 2);
 //! ```
 //!
-//! Texts are read without their escapes, and texts that are JSON themselves are parsed. A secret is found by its form
-//! ([`forms`]), by a name that gives it away (`DB_PASSWORD=…`), or because it is known from elsewhere on the tape.
+//! Escapes in texts are decoded, and JSON inside strings is redacted too. A secret is found by its form ([`forms`]), by its
+//! name (`DB_PASSWORD=…`), or because it is known from elsewhere on the tape.
 //!
-//! A single pass misses a secret that is streamed in pieces, and a value or a name before the line that makes it known.
-//! [`Redactor::look_ahead`] goes through a tape before it is redacted, and finds these, too. A secret with neither a
-//! known form nor a telling name is not found: look at a tape before you share it.
+//! One pass misses a secret that is streamed in pieces, and a value before the line that makes it known.
+//! [`Redactor::look_ahead`] reads a tape before it is redacted, and finds these too. A secret with neither a known form nor a
+//! telling name is not found: look at a tape before you share it.
 
 mod blocks;
 mod claims;
@@ -58,13 +58,13 @@ use streamed::{Piece, Streamed, Text};
 use text::{Place, TextRules};
 use view::View;
 
-/// What tells in the header of a tape that things were replaced on it.
+/// The field of the header that marks a redacted tape.
 pub(crate) const REDACTED: &str = "redacted";
 
-/// How deep a text is gone into that is JSON in JSON.
+/// How deep JSON in JSON is redacted.
 const DEEPEST: usize = 8;
 
-/// Replaces what should not be told. One per tape: it remembers what it has called what.
+/// Redacts a tape. Use one per tape: it remembers the replacements.
 #[derive(Debug)]
 pub struct Redactor {
     text: TextRules,
@@ -72,11 +72,11 @@ pub struct Redactor {
     streamed: Streamed,
     /// Whether the last line of each stream was within a private key: of the agent's, of the host's, of stderr.
     in_key: [bool; 3],
-    /// How much was known when a text that came in pieces was looked at.
+    /// How many values were known when a streamed text was searched.
     knew: Option<usize>,
 }
 
-/// What stood before a value in the same line.
+/// What comes before a value in the same line.
 #[derive(Debug, Default)]
 struct Before {
     /// A list, if its last element was a flag before a secret: `["--token", "…"]`.
@@ -87,7 +87,7 @@ struct Before {
     key: Option<String>,
 }
 
-/// Paths that are longer are of no list of lines or arguments.
+/// Longer paths are not those of a list of lines or arguments.
 const LONGEST_PATH: usize = 512;
 
 impl Default for Redactor {
@@ -97,8 +97,8 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// One with the usual rules: keys and tokens, home folders and the names in them, e-mail
-    /// addresses, account fields.
+    /// A redactor with the usual rules: keys and tokens, home folders and the names in them, e-mail addresses, account
+    /// fields.
     pub fn new() -> Self {
         Self {
             text: TextRules::default(),
@@ -109,8 +109,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces the values of those variables whose names say that they are secret, the names of the
-    /// user and of the home folder.
+    /// Also replaces the values of variables with telling names, and the names of the user and of the home folder.
     #[must_use]
     pub fn environment(
         mut self,
@@ -134,26 +133,25 @@ impl Redactor {
         self
     }
 
-    /// Replaces every value at this path of a line, and under it: `message.content[].text`.
+    /// Also replaces every value at this path of a line, and under it: `message.content[].text`.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.paths.push(path.into());
         self
     }
 
-    /// Another with the same rules, for another tape.
+    /// A redactor with the same rules, for another tape.
     #[cfg(feature = "session")]
     pub(crate) fn fresh(&self) -> Self {
         Self { text: self.text.fresh(), paths: self.paths.clone(), ..Self::new() }
     }
 
-    /// How often what was replaced so far.
+    /// How many values of each kind were replaced so far.
     pub fn counts(&self) -> &Counts {
         &self.text.counts
     }
 
-    /// Looks at an event before the tape is redacted. When all were looked at, [`again`](Self::again) goes
-    /// back to the first.
+    /// Learns from an event before the tape is redacted. After the last event, [`again`](Self::again) returns to the first.
     ///
     /// ```
     /// use duologue_protocol::Line;
@@ -185,7 +183,7 @@ impl Redactor {
                 self.knew = None;
             }
             taken.whole.into_iter().for_each(|text| self.look_at(&text));
-            // Half a name is none.
+            // A piece may be half a name.
             if taken.a_piece {
                 return;
             }
@@ -203,14 +201,13 @@ impl Redactor {
         self.streamed.change(text, &edits, counts);
     }
 
-    /// Whether another look ahead would find more: something was learned after a text that came in pieces was
-    /// looked at. Ask after [`again`](Self::again).
+    /// Whether another look ahead would find more, because something was learned after a streamed text was searched. Call
+    /// it after [`again`](Self::again).
     pub fn wants_another_look(&self) -> bool {
         self.knew.is_some_and(|knew| knew < self.text.knowledge())
     }
 
-    /// The same for the same tape once more, from its beginning: all that it has learned counts from the
-    /// first line on, and the counts begin anew.
+    /// Returns to the beginning of the tape: keeps everything learned, and resets the counts.
     #[must_use]
     pub fn again(mut self) -> Self {
         for text in self.streamed.rest() {
@@ -222,14 +219,13 @@ impl Redactor {
         self
     }
 
-    /// How many bytes were looked at so far, each as often as it was. For tests: it must not grow faster than the
-    /// tape.
+    /// How many bytes were searched so far, counted each time. For tests: it must not grow faster than the tape.
     #[doc(hidden)]
     pub fn work(&self) -> u64 {
         self.text.work
     }
 
-    /// The header without what should not be told.
+    /// Redacts the header.
     #[must_use]
     pub fn header(&mut self, header: &Header) -> Header {
         let mut header = header.clone();
@@ -238,7 +234,7 @@ impl Redactor {
         for word in &mut header.argv {
             let is_secret = flag.starts_with('-') && fields::is_secret(&flag);
             flag.clone_from(word);
-            // Settings and servers travel in arguments, as JSON.
+            // Settings and servers are passed in arguments, as JSON.
             *word = match is_secret && !word.starts_with('-') && !is_said(word.as_bytes()) {
                 true => self.text.secret(word.as_bytes()),
                 false => self.words(word),
@@ -252,7 +248,7 @@ impl Redactor {
         header
     }
 
-    /// The event without what should not be told.
+    /// Redacts an event.
     #[must_use]
     pub fn event(&mut self, event: Event) -> Event {
         if let Event::ToHost(line) = &event
@@ -297,7 +293,7 @@ impl Redactor {
         }
     }
 
-    /// What is replaced in a text, which may be JSON.
+    /// The replacements in a text, which may be JSON.
     fn edits(&mut self, bytes: &[u8], depth: usize) -> Vec<Edit> {
         if depth >= DEEPEST || !scan::is_json(bytes) {
             return self.text.edits(bytes, Place::Free);
@@ -317,7 +313,7 @@ impl Redactor {
         edits
     }
 
-    /// What is replaced in this name or value, quotes included.
+    /// The replacements in this name or value, including its quotes.
     fn scalar(
         &mut self,
         path: &str,
@@ -332,7 +328,7 @@ impl Redactor {
             Kind::Name | Kind::Text => {
                 let inside = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
                 let shift = |span: Range<usize>| span.start + 1..span.end + 1;
-                // All that is put in is plain, and needs no escapes.
+                // Replacements need no escapes.
                 let edits = match View::of_json(inside) {
                     Some(view) => {
                         let edits = self.string(path, kind, &view.text, depth, before);
@@ -360,7 +356,7 @@ impl Redactor {
         let kind = match () {
             () if raw == b"0" => return Vec::new(),
             () if self.is_chosen(path) => Counts::CHOSEN,
-            // A number of a few digits says how many.
+            // A short number is a count.
             () if raw.len() >= 4 && fields::is_password(fields::last_names(path).0) => text::KEYS,
             () => return Vec::new(),
         };
@@ -368,7 +364,7 @@ impl Redactor {
         vec![Edit { span: 0..raw.len(), new: "0".to_owned() }]
     }
 
-    /// What is replaced in a name or value, without quotes and escapes.
+    /// The replacements in a name or value without quotes and escapes.
     fn string(
         &mut self,
         path: &str,

@@ -14,14 +14,13 @@ use crate::entry::{Event, Exit, Header};
 use crate::escape;
 use crate::recorder::Stream;
 
-/// How hard packed tapes are squeezed: as much as is nearly free.
+/// The compression level: higher ones cost noticeably more time.
 const LEVEL: i32 = 3;
 
 /// How much is written at once.
 const BUFFER: usize = 1024 * 1024;
 
-/// Writes a tape, entry by entry, to anything that takes bytes. It holds some back, until
-/// [`flush`](Self::flush) or [`finish`](Self::finish).
+/// Writes a tape, entry by entry, to any output. Buffers until [`flush`](Self::flush) or [`finish`](Self::finish).
 ///
 /// ```
 /// use duologue_protocol::Line;
@@ -36,26 +35,26 @@ const BUFFER: usize = 1024 * 1024;
 #[derive(Debug)]
 pub struct Writer<W> {
     output: Output<W>,
-    /// How lines of this time and stream begin: mostly as the one before.
+    /// The beginning of lines with this time and stream, often the same as for the line before.
     start: Vec<u8>,
     starts: Option<(Option<u64>, Stream)>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a tape with its header.
+    /// Starts a tape with its header.
     ///
     /// # Errors
-    /// If the output takes no bytes.
+    /// If the output cannot be written.
     pub fn new(output: W, header: &Header) -> io::Result<Self> {
         let mut writer = Self { output: Output::new(output), start: Vec::new(), starts: None };
         writer.output.put(header.to_line().as_bytes())?;
         Ok(writer)
     }
 
-    /// Writes an entry: what happened, and when, in milliseconds since the start.
+    /// Writes an entry: an event and its time, in milliseconds since the start.
     ///
     /// # Errors
-    /// If the output takes no bytes.
+    /// If the output cannot be written.
     pub fn event(&mut self, millis: Option<u64>, event: &Event) -> io::Result<()> {
         match event {
             Event::ToAgent(line) => self.line(millis, Stream::ToAgent, line),
@@ -71,19 +70,19 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Hands on what is still held back.
+    /// Flushes the buffer.
     ///
     /// # Errors
-    /// If the output takes no bytes.
+    /// If the output cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.hand_on()?;
         self.output.to.flush()
     }
 
-    /// Hands on what is still held back, and gives the output back.
+    /// Flushes the buffer and returns the output.
     ///
     /// # Errors
-    /// If the output takes no bytes.
+    /// If the output cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.flush()?;
         Ok(self.output.to)
@@ -96,7 +95,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A line as it came, without its newline.
+    /// An unchanged line, without its newline.
     pub(crate) fn raw(&mut self, millis: u64, stream: Stream, line: &[u8]) -> io::Result<()> {
         match simdutf8::basic::from_utf8(line) {
             Ok(text) => self.text(Some(millis), stream, text, true),
@@ -169,7 +168,7 @@ fn start(millis: Option<u64>) -> String {
     millis.map_or_else(|| "{".to_owned(), |millis| format!("{{\"t\":{millis},"))
 }
 
-/// Holds some back, to write much at once.
+/// A write buffer.
 struct Output<W> {
     to: W,
     held: Box<[u8]>,
@@ -223,23 +222,23 @@ impl<W> std::fmt::Debug for Output<W> {
     }
 }
 
-/// A file that holds a tape, packed if its name ends in `.zst`. Only its owner can read it.
-pub struct TapeFile(Inner);
+/// The file of a tape, compressed if its name ends in `.zst`. A created file can be read by its owner only.
+pub struct TapeFile<W: Write = File>(Inner<W>);
 
-enum Inner {
-    Plain(File),
-    Packed(Box<Encoder<'static, File>>),
+enum Inner<W: Write> {
+    Plain(W),
+    Compressed(Box<Encoder<'static, W>>),
 }
 
 impl TapeFile {
-    /// Creates the file. A file or a link of that name is replaced, not written through: other names and open
-    /// readers of it keep what they have. A device or a pipe is written to.
+    /// Creates the file. An existing file or link is replaced, not overwritten: hard links and open readers keep the old
+    /// content. A device or a pipe is written to.
     ///
     /// # Errors
     /// If it cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         if let Some(stream) = open_stream(path)? {
-            return Self::to(stream, is_packed(path));
+            return Self::new(stream, path);
         }
         if fs::symlink_metadata(path).is_ok_and(|there| there.is_file() || there.is_symlink()) {
             fs::remove_file(path)?;
@@ -247,59 +246,65 @@ impl TapeFile {
         Self::create_new(path)
     }
 
-    /// Creates the file, and never replaces one. A device or a pipe is written to.
+    /// Creates the file, and never replaces an existing one. A device or a pipe is written to.
     ///
     /// # Errors
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) if there is a file or a link of that name, and any other
     /// reason why the file cannot be created.
     pub fn create_new(path: &Path) -> io::Result<Self> {
         if let Some(stream) = open_stream(path)? {
-            return Self::to(stream, is_packed(path));
+            return Self::new(stream, path);
         }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Self::to(options.open(path)?, is_packed(path))
-    }
-
-    fn to(file: File, packed: bool) -> io::Result<Self> {
-        Ok(Self(if packed {
-            Inner::Packed(Box::new(Encoder::new(file, LEVEL)?))
-        } else {
-            Inner::Plain(file)
-        }))
-    }
-
-    /// Ends the file. Without it, a packed one reads as cut off.
-    ///
-    /// # Errors
-    /// If the rest cannot be written.
-    pub fn finish(self) -> io::Result<()> {
-        match self.0 {
-            Inner::Plain(mut file) => file.flush(),
-            Inner::Packed(encoder) => encoder.finish()?.flush(),
-        }
+        Self::new(options.open(path)?, path)
     }
 }
 
-/// Opens what is no file and cannot be replaced: a device, a pipe, `/dev/stdout`. `None` for anything else.
+impl<W: Write> TapeFile<W> {
+    /// Writes to any output, compressed if the path ends in `.zst`.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(output: W, path: &Path) -> io::Result<Self> {
+        let is_compressed = path.extension().is_some_and(|extension| extension == "zst");
+        Ok(Self(match is_compressed {
+            true => Inner::Compressed(Box::new(Encoder::new(output, LEVEL)?)),
+            false => Inner::Plain(output),
+        }))
+    }
+
+    /// Completes the file. Without it, a compressed one reads as cut off. Returns the output.
+    ///
+    /// # Errors
+    /// If the rest cannot be written.
+    pub fn finish(self) -> io::Result<W> {
+        let mut output = match self.0 {
+            Inner::Plain(output) => output,
+            Inner::Compressed(encoder) => encoder.finish()?,
+        };
+        output.flush()?;
+        Ok(output)
+    }
+}
+
+/// Opens a device, a pipe or `/dev/stdout`. `None` for anything else.
 fn open_stream(path: &Path) -> io::Result<Option<File>> {
     if !is_stream(path) {
         return Ok(None);
     }
-    // Appending, since stdout may be a file that holds something already.
+    // Append, since stdout may be a file with content.
     OpenOptions::new().append(true).open(path).map(Some)
 }
 
-/// Whether this path leads to a device or a pipe, so that writing to it replaces nothing. So do the links in
-/// `/dev` and `/proc` that name open files: `/dev/stdout`, `/dev/fd/3`.
+/// Whether this path is a device or a pipe, so that writing to it replaces nothing. This includes the links in `/dev` and
+/// `/proc` to open files: `/dev/stdout`, `/dev/fd/3`.
 ///
 /// ```
 /// use duologue_tape::is_stream;
 /// # use std::path::Path;
 ///
-/// # #[cfg(unix)]
 /// assert!(is_stream(Path::new("/dev/null")));
 /// assert!(!is_stream(Path::new("talk.tape")));
 /// ```
@@ -318,36 +323,28 @@ pub fn is_stream(path: &Path) -> bool {
     }
 }
 
-/// Whether this is a disk: what is written there replaces something.
+/// Whether this is a disk: writing to it would replace its content.
 fn is_disk(metadata: &fs::Metadata) -> bool {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileTypeExt::is_block_device(&metadata.file_type());
-    #[cfg(not(unix))]
-    return false;
+    std::os::unix::fs::FileTypeExt::is_block_device(&metadata.file_type())
 }
 
-/// Whether a tape of this name is packed.
-fn is_packed(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "zst")
-}
-
-impl Write for TapeFile {
+impl<W: Write> Write for TapeFile<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             Inner::Plain(file) => file.write(bytes),
-            Inner::Packed(encoder) => encoder.write(bytes),
+            Inner::Compressed(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Inner::Plain(file) => file.flush(),
-            Inner::Packed(encoder) => encoder.flush(),
+            Inner::Compressed(encoder) => encoder.flush(),
         }
     }
 }
 
-impl std::fmt::Debug for TapeFile {
+impl<W: Write> std::fmt::Debug for TapeFile<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TapeFile").finish_non_exhaustive()
     }

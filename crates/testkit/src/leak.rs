@@ -1,4 +1,4 @@
-//! What processes there are, as `/proc` tells, and waiting until that changes.
+//! Processes, as `/proc` lists them, and waiting until they end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough that only a hang takes longer.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Only a hang takes longer.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 pub(crate) const TICK: Duration = Duration::from_millis(2);
 
 struct Stat {
@@ -23,7 +23,7 @@ struct Stat {
     group: u32,
 }
 
-/// `12 (a name) S 1 34 …`: the name may hold anything, also parentheses and newlines.
+/// `12 (a name) S 1 34 …`: the name may contain anything, including parentheses and newlines.
 fn stat(pid: u32) -> Option<Stat> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
@@ -40,7 +40,7 @@ fn all() -> Vec<Stat> {
     entries.filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// Whether this process lives. A dead one that nobody has reaped does not.
+/// Whether this process is alive. A zombie is not.
 ///
 /// ```
 /// assert!(duologue_testkit::leak::is_alive(std::process::id()));
@@ -54,7 +54,7 @@ pub fn group(pgid: u32) -> Vec<u32> {
     all().iter().filter(|stat| stat.alive && stat.group == pgid).map(|stat| stat.pid).collect()
 }
 
-/// The living processes that descend from this one. Orphans do not: they descend from the first process.
+/// The living descendants of this process. Orphans are not among them: their parent is process 1.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let all = all();
     let mut known = BTreeSet::from([pid]);
@@ -74,47 +74,47 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     alive.map(|stat| stat.pid).filter(|pid| known.contains(pid)).collect()
 }
 
-/// Waits until this holds; false if it does not within [`PATIENCE`]. It blocks the thread.
+/// Waits until this holds; false after [`TIMEOUT`]. Blocks the thread.
 pub fn wait_until(mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     loop {
         if holds() {
             return true;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             return false;
         }
         thread::sleep(TICK);
     }
 }
 
-/// Waits until this holds; false if it does not within [`PATIENCE`]. It needs no runtime.
+/// Waits until this holds; false after [`TIMEOUT`]. Needs no runtime.
 pub async fn eventually(mut holds: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     loop {
         if holds() {
             return true;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIMEOUT {
             return false;
         }
         Tick::default().await;
     }
 }
 
-/// Waits until none of these processes lives.
+/// Waits until all these processes have ended.
 ///
 /// # Panics
-/// If one lives on.
+/// If one does not end.
 pub async fn assert_gone(pids: &[u32]) {
     let gone = eventually(|| !pids.iter().any(|pid| is_alive(*pid))).await;
     assert!(gone, "still alive: {}", describe(pids));
 }
 
-/// As [`assert_gone`], and blocks the thread.
+/// Like [`assert_gone`], but blocks the thread.
 ///
 /// # Panics
-/// If one lives on.
+/// If one does not end.
 pub fn assert_gone_blocking(pids: &[u32]) {
     let gone = wait_until(|| !pids.iter().any(|pid| is_alive(*pid)));
     assert!(gone, "still alive: {}", describe(pids));
@@ -128,7 +128,7 @@ fn describe(pids: &[u32]) -> String {
     pids.iter().filter(|pid| is_alive(**pid)).map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// A moment, on any runtime: a thread sleeps.
+/// A short delay that needs no runtime: a thread sleeps.
 #[derive(Default)]
 struct Tick(Option<Arc<AtomicBool>>);
 
@@ -137,7 +137,7 @@ impl Future for Tick {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if let Some(over) = &self.0 {
-            // Whoever polls it early, with another waker perhaps, polls it once more at once.
+            // If it is polled early, perhaps with another waker, it is polled again at once.
             if !over.load(Ordering::Acquire) {
                 context.waker().wake_by_ref();
                 return Poll::Pending;

@@ -1,10 +1,10 @@
-//! What the tests of this project share. Not published.
+//! Shared code of the tests. Not published.
 
-#[cfg(unix)]
 pub mod fake;
-#[cfg(unix)]
+pub mod json;
 pub mod leak;
 pub mod mutate;
+pub mod peers;
 mod reasons;
 mod recordings;
 

@@ -1,4 +1,4 @@
-//! Mutations of recorded lines: what a broken pipe, a broken agent or a new version might write.
+//! Mutations of recorded lines, as a broken pipe, a broken agent or a new version might write them.
 //! Deterministic: the same seed gives the same lines.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub struct Random(u64);
 
 impl Random {
-    /// One that always gives the same numbers for the same seed.
+    /// Creates a generator. The same seed gives the same numbers.
     pub const fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5bf0_3635)
     }
@@ -24,20 +24,20 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below this one; 0 if that is 0.
+    /// A number below `limit`, or 0 if that is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = end.max(1) as u64;
         usize::try_from(self.number() % end).unwrap_or_default()
     }
 }
 
-/// What was done to which line.
+/// A mutation of a line.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Mutation {
     /// The line, counted from 0.
     pub line: usize,
-    /// What was done to it.
+    /// The kind of mutation.
     pub kind: Kind,
 }
 
@@ -47,19 +47,19 @@ impl fmt::Display for Mutation {
     }
 }
 
-/// What can be done to a line.
+/// The kinds of mutations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// It is missing.
+    /// The line is missing.
     Delete,
-    /// It comes twice.
+    /// The line comes twice.
     Duplicate,
-    /// It changes places with another one.
+    /// The line is swapped with another one.
     Swap,
-    /// It breaks off.
+    /// The line is truncated.
     Truncate,
-    /// Some bits are wrong.
+    /// Some bits are flipped.
     Flip,
     /// A field has a value of another type.
     Retype,
@@ -67,9 +67,9 @@ pub enum Kind {
     Remove,
     /// A field has another name.
     RenameField,
-    /// Its type is a new one.
+    /// Its type is unknown.
     RenameType,
-    /// Its subtype is a new one.
+    /// Its subtype is unknown.
     RenameSubtype,
     /// A field is nested very deeply.
     Deepen,
@@ -77,7 +77,7 @@ pub enum Kind {
     Lengthen,
     /// It is not UTF-8.
     NotUtf8,
-    /// Another line stands before it that is not JSON.
+    /// A line that is not JSON comes before it.
     Garbage,
 }
 
@@ -100,7 +100,7 @@ impl Kind {
         Self::Garbage,
     ];
 
-    /// Whether the line is still there and still says what kind of line it is, broken as it may be.
+    /// Whether the line still exists and its type can still be read.
     pub const fn keeps_its_type(self) -> bool {
         matches!(
             self,
@@ -109,12 +109,12 @@ impl Kind {
     }
 }
 
-/// How long a line gets that is lengthened, in bytes.
+/// The length of a lengthened line, in bytes.
 pub const LONG: usize = 20_000;
-/// How deep a field gets that is deepened.
+/// The depth of a nested field.
 const DEEP: usize = 2_000;
 
-/// Does one thing to one of these lines, which may be any but the first `from`.
+/// Mutates one of these lines, but none of the first `from`.
 pub fn mutate(lines: &mut Vec<Vec<u8>>, from: usize, random: &mut Random) -> Option<Mutation> {
     let count = lines.len().checked_sub(from).filter(|count| *count > 0)?;
     let at = from + random.below(count);
@@ -157,7 +157,7 @@ fn changed(mut line: Vec<u8>, kind: Kind, random: &mut Random) -> Vec<u8> {
             }
         }
         Kind::NotUtf8 => {
-            // Inside of the last string, so that the line still begins as it did.
+            // Inside the last string, so that the line still begins in the same way.
             let at = line.iter().rposition(|byte| *byte == b'"').unwrap_or(line.len());
             line.insert(at, 0xff);
         }
@@ -198,12 +198,12 @@ fn changed(mut line: Vec<u8>, kind: Kind, random: &mut Random) -> Vec<u8> {
             return as_line(object).into_bytes();
         }
     }
-    // A newline would make two lines of it.
+    // A newline would split the line.
     line.retain(|byte| *byte != b'\n');
     line
 }
 
-/// As the CLI writes it: its type stands first.
+/// As the CLI writes it, with the type first.
 fn as_line(mut object: serde_json::Map<String, Value>) -> String {
     let kind = object.remove("type").unwrap_or_default();
     let rest = Value::Object(object).to_string();

@@ -1,12 +1,12 @@
-//! [`Reasons`]: differences that are known, each with its reason, from a file.
+//! [`Reasons`]: known differences with their reasons, from a file.
 
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Which differences between two conversations are accepted, and why. A difference without a reason is
-/// a fault; so is a reason that nothing needs.
+/// Which differences between two conversations are accepted, and why. A difference without a reason is an error, and so is
+/// an unused reason.
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct Reasons {
@@ -18,19 +18,19 @@ pub struct Reasons {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct Reason {
-    /// For whoever reads it.
+    /// The reason, for readers.
     pub reason: String,
-    /// `KIND EVENT` or `KIND EVENT FIELD`; a star for the kind or at the end stands for anything.
+    /// `KIND EVENT` or `KIND EVENT FIELD`; a star for the kind or at the end matches anything.
     pub what: Vec<String>,
-    /// Beginnings of the names of scenarios; all if not given.
+    /// Prefixes of the names of scenarios; all by default.
     pub scenarios: Option<Vec<String>>,
-    /// The versions of which it holds; all if not given.
+    /// The versions that it applies to; all by default.
     pub versions: Option<Vec<String>>,
-    /// What the first must have contained, as JSON; anything if not given.
+    /// The JSON that the first must contain; anything by default.
     pub real: Option<String>,
-    /// What the second must contain, as JSON; anything if not given.
+    /// The JSON that the second must contain; anything by default.
     pub ours: Option<String>,
-    /// Whether it need not happen each time.
+    /// Whether it may be absent in some runs.
     #[serde(default)]
     pub sometimes: bool,
 }
@@ -59,7 +59,7 @@ impl Reasons {
     /// Reads them from a file.
     ///
     /// # Errors
-    /// If there is no such file, or it says something else.
+    /// If the file cannot be read, or is invalid.
     pub fn read(path: &Path) -> Result<Self, String> {
         let place = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{place}: {error}"))?;
@@ -71,13 +71,13 @@ impl Reasons {
         }
     }
 
-    /// Which reason a difference has: its place in the list, and the place of the name in it.
+    /// The reason of a difference: its index in the list, and the index of the name in it.
     pub fn find(&self, named: Named<'_>) -> Option<(usize, usize)> {
         let places = self.difference.iter().enumerate();
         places.into_iter().find_map(|(at, reason)| Some((at, reason.names(named)?)))
     }
 
-    /// What nothing needs any more.
+    /// The unused entries.
     pub fn unneeded(&self, needed: impl Fn((usize, usize)) -> bool) -> Vec<String> {
         let mut unneeded = Vec::new();
         for (at, reason) in self.difference.iter().enumerate().filter(|(_, r)| !r.sometimes) {

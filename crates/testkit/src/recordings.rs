@@ -1,4 +1,4 @@
-//! The recordings of the real CLI that stand in the tree.
+//! The recordings of the real CLI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Recording {
-    /// The CLI's version: `2.1.325`.
+    /// The version of the CLI: `2.0.77`.
     pub version: String,
     /// The scenario: `04-bash-allow`.
     pub name: String,

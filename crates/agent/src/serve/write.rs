@@ -1,4 +1,4 @@
-//! [`To`]: where an agent speaks.
+//! [`To`]: where an agent writes.
 
 use std::io::Write as _;
 use std::pin::Pin;
@@ -10,13 +10,13 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::core::Core;
+use crate::connection::Connection;
 use crate::fault::{Faulty, Wrote};
 
 /// How much is written at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Where an agent speaks.
+/// Where an agent writes.
 pub(crate) enum To<W> {
     Pipe(W),
     /// Written by a thread of its own. What tokio does instead goes through two threads for each line.
@@ -30,14 +30,20 @@ impl To<Stdout> {
 }
 
 impl<W: AsyncWrite + Unpin + Send + 'static> To<W> {
-    /// Begins to write what is said, until it is told that nothing more will be.
-    pub(super) fn write(self, core: Arc<Core>, closed: oneshot::Receiver<()>) -> JoinHandle<Wrote> {
+    /// Starts to write queued lines, until `closed` and the queue is empty.
+    pub(super) fn write(
+        self,
+        connection: Arc<Connection>,
+        closed: oneshot::Receiver<()>,
+    ) -> JoinHandle<Wrote> {
         match self {
-            Self::Pipe(writer) => tokio::spawn(write(writer, core, closed)),
+            Self::Pipe(writer) => tokio::spawn(write(writer, connection, closed)),
             Self::Stdout => {
                 let runtime = Handle::current();
                 let stdout = BufWriter::with_capacity(CHUNK, Stdout);
-                tokio::task::spawn_blocking(move || runtime.block_on(write(stdout, core, closed)))
+                tokio::task::spawn_blocking(move || {
+                    runtime.block_on(write(stdout, connection, closed))
+                })
             }
         }
     }
@@ -65,19 +71,19 @@ impl AsyncWrite for Stdout {
     }
 }
 
-/// Writes what is said, until the end and no further.
+/// Writes queued lines until `closed` and the queue is empty.
 async fn write<W: AsyncWrite + Unpin>(
     writer: W,
-    core: Arc<Core>,
+    connection: Arc<Connection>,
     mut closed: oneshot::Receiver<()>,
 ) -> Wrote {
-    let mut writer = Faulty::new(writer, core.options.fault);
+    let mut writer = Faulty::new(writer, connection.options.fault);
     if writer.begin().await.is_err() {
-        core.nobody_reads();
+        connection.stop_writing();
     }
     let mut is_closing = false;
     loop {
-        let lines = core.take_lines();
+        let lines = connection.take_lines();
         if lines.is_empty() && is_closing {
             writer.end().await;
             return Wrote::Line;
@@ -86,8 +92,8 @@ async fn write<W: AsyncWrite + Unpin>(
             match writer.write(line).await {
                 Ok(Wrote::Dead) => return Wrote::Dead,
                 Ok(Wrote::Line) => {}
-                // The host reads no more. The CLI goes on all the same.
-                Err(_) => core.nobody_reads(),
+                // The host reads no more. The CLI continues, too.
+                Err(_) => connection.stop_writing(),
             }
         }
         if !lines.is_empty() {
@@ -95,7 +101,7 @@ async fn write<W: AsyncWrite + Unpin>(
             continue;
         }
         tokio::select! {
-            () = core.to_write.notified() => {}
+            () = connection.to_write.notified() => {}
             _ = &mut closed => is_closing = true,
         }
     }

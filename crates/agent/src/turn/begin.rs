@@ -10,12 +10,11 @@ use duologue_protocol::{Field, RawJson, Text};
 
 use super::Turn;
 use crate::clock;
-use crate::options::Dialect;
+use crate::emitter::Emitter;
 use crate::session::Session;
-use crate::voice::Voice;
 
 impl Turn<'_> {
-    /// Begins. False if a hook does not let it: then it has ended already.
+    /// Begins. False if a hook blocks it: then it has ended already.
     pub(crate) async fn begin(&mut self, blocked: Option<Text>) -> bool {
         self.introduce().await;
         if let Some(reason) = blocked {
@@ -31,25 +30,25 @@ impl Turn<'_> {
         true
     }
 
-    /// The hooks that may refuse a prompt hear of it before anything is said. Why they do, if they do.
+    /// Runs the hooks that may block a prompt, before anything is sent. Returns why they block it, if they do.
     pub(crate) async fn submit(&self) -> Option<Text> {
         if self.start.origin.is_some() {
             return None;
         }
         let run = self.session().hook(Box::new(UserPromptSubmit::new().prompt(self.text()))).await;
-        self.voice.ledger().context.extend(run.context());
+        self.emitter.record().context.extend(run.context());
         run.block()
     }
 
     async fn introduce(&self) {
-        let core = &self.voice.session.core;
-        if core.options.dialect == Dialect::Today {
-            core.say(System::from(Box::new(self.voice.session.init_line()))).await;
+        let connection = &self.emitter.session.connection;
+        if connection.options.dialect.has_init_in_turns() {
+            connection.say(System::from(Box::new(self.emitter.session.init_line()))).await;
         }
-        if core.options.partial {
-            core.say(self.voice.requesting()).await;
+        if connection.options.partial {
+            connection.say(self.emitter.requesting()).await;
         }
-        core.with(|state| state.link.replay_prompts(Some(clock::timestamp())));
+        connection.with(|state| state.link.replay_prompts(Some(clock::timestamp())));
     }
 
     async fn end_blocked(&self, reason: &Text) {
@@ -68,7 +67,7 @@ impl Turn<'_> {
         self.end_quietly(content.into(), None).await;
     }
 
-    /// The name of the command that the prompt is, without what stands after it.
+    /// The name of the slash command in the prompt, without its arguments.
     pub(crate) fn command_name(&self) -> Option<String> {
         let text = self.text();
         let name = text.trim().strip_prefix('/')?.split_whitespace().next()?;
@@ -87,15 +86,15 @@ impl Turn<'_> {
 
     /// Asks the hooks whether the agent may stop. If not, the prompt is their reason.
     pub(crate) async fn may_stop(&mut self) -> bool {
-        let said = self.voice.ledger().last_text.clone();
+        let said = self.emitter.record().last_text.clone();
         let input = Stop::new().stop_hook_active(self.is_continued).last_assistant_message(said);
         let run = self.session().hook(Box::new(input)).await;
         let Some(reason) = run.block() else { return true };
-        if self.voice.is_interrupted() {
+        if self.emitter.is_interrupted() {
             return true;
         }
         let feedback = format!("Stop hook feedback:\n{reason}");
-        if self.voice.synthetic_user(&feedback).await.is_err() {
+        if self.emitter.synthetic_user(&feedback).await.is_err() {
             return true;
         }
         let notice = Notification::new()
@@ -113,16 +112,17 @@ impl Turn<'_> {
 
 impl Session {
     pub(crate) fn init_line(&self) -> Init {
-        let info = &self.core.options.info;
+        let info = &self.connection.options.info;
         let commands: Vec<Text> =
             info.commands.iter().filter_map(|command| command.name.value().cloned()).collect();
         let agents: Vec<Text> =
             info.agents.iter().filter_map(|agent| agent.name.value().cloned()).collect();
         let connected = |name| InitMcpServer::new().name(name).status(McpStatus::Connected);
-        let (tools, servers) = self.core.with(|state| (state.tools.clone(), state.servers.clone()));
+        let (tools, servers) =
+            self.connection.with(|state| (state.tools.clone(), state.servers.clone()));
         let servers = servers
             .unwrap_or_else(|| self.host_servers().into_iter().map(connected).collect::<Vec<_>>());
-        let prompts = self.core.with(|state| state.link.turn_prompts());
+        let prompts = self.connection.with(|state| state.link.turn_prompts());
         let mut init = Init::new()
             .cwd(&info.cwd)
             .session_id(self.id())
@@ -148,9 +148,9 @@ impl Session {
     }
 }
 
-impl Voice {
-    /// The text that the main agent said last.
+impl Emitter {
+    /// The latest text of the main agent.
     pub fn last_text(&self) -> Text {
-        self.ledger().last_text.clone()
+        self.record().last_text.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! How a turn ends: the account of it, and the lines of one that was cut short.
+//! How a turn ends: its result, and the lines of one that was interrupted.
 
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::lines::{
@@ -9,13 +9,13 @@ use duologue_protocol::{Field, Text};
 
 use super::Turn;
 use crate::agent::{ApiFailure, TurnError, TurnResult};
-use crate::core::Stop;
+use crate::connection::Stop;
 
 impl Turn<'_> {
-    /// Ends the turn with what came of it.
+    /// Ends the turn with this outcome.
     pub(crate) async fn finish(&self, outcome: TurnResult) {
-        let stop = *self.voice.stop.borrow();
-        let local = self.voice.ledger().local.take();
+        let stop = *self.emitter.stop.borrow();
+        let local = self.emitter.record().local.take();
         if let (Ok(()), Stop::No, Some(text)) = (&outcome, stop, local) {
             return self.end_quietly(text, self.command_name()).await;
         }
@@ -24,11 +24,11 @@ impl Turn<'_> {
             (Err(TurnError::Interrupted), Stop::No) => self.interrupted_end(false).await,
             (Ok(()), Stop::No) => self.complete(TerminalReason::Completed).await,
             (Err(TurnError::Stopped), Stop::No) => {
-                self.voice.ledger().last_text = Text::default();
+                self.emitter.record().last_text = Text::default();
                 self.complete(TerminalReason::HookStopped).await;
             }
             (Err(TurnError::Deferred), Stop::No) => {
-                self.voice.ledger().last_text = Text::default();
+                self.emitter.record().last_text = Text::default();
                 self.complete(TerminalReason::ToolDeferred).await;
             }
             (Err(TurnError::Api(failure)), Stop::No) => self.api_failed(&failure).await,
@@ -37,19 +37,19 @@ impl Turn<'_> {
     }
 
     async fn complete(&self, reason: TerminalReason) {
-        let why = if self.voice.ledger().open_calls().is_empty() {
+        let why = if self.emitter.record().open_calls().is_empty() {
             StopReason::EndTurn
         } else {
             StopReason::ToolUse
         };
         // Neither can fail: the turn is not interrupted. A message that has ended has its reason.
-        if self.voice.is_in_message() || self.voice.ledger().stop_reason.is_none() {
-            let _ = self.voice.end_message(why).await;
+        if self.emitter.is_in_message() || self.emitter.record().stop_reason.is_none() {
+            let _ = self.emitter.end_message(why).await;
         }
-        let _ = self.voice.close_open_calls().await;
+        let _ = self.emitter.close_open_calls().await;
         let (text, structured, stop_reason) = {
-            let ledger = self.voice.ledger();
-            (ledger.last_text.clone(), ledger.structured.clone(), ledger.stop_reason.clone())
+            let record = self.emitter.record();
+            (record.last_text.clone(), record.structured.clone(), record.stop_reason.clone())
         };
         let mut result =
             self.account(ResultLine::new().subtype(ResultSubtype::Success).is_error(false));
@@ -58,11 +58,11 @@ impl Turn<'_> {
         result.stop_reason = stop_reason.into();
         result.stop_reason = std::mem::take(&mut result.stop_reason).or_null();
         result.api_error_status = Field::Null;
-        if let Some(call) = self.voice.ledger().deferred.take() {
+        if let Some(call) = self.emitter.record().deferred.take() {
             let deferred = DeferredToolUse::new().id(call.id).name(call.name).input(call.input);
             result = result.deferred_tool_use(deferred).stop_reason(StopReason::ToolDeferred);
         }
-        let first = self.voice.ledger().first_line;
+        let first = self.emitter.record().first_line;
         if let Some(first) = first {
             let first = whole_millis(first);
             result = result
@@ -74,13 +74,13 @@ impl Turn<'_> {
         self.conclude(result).await;
     }
 
-    /// What was written is kept, open calls are rejected, and the person is said to have stopped it.
+    /// Keeps what was written, rejects open calls, and reports that the person stopped it.
     async fn interrupted_end(&self, preempted: bool) {
-        let rest = self.voice.abort();
-        let calls = self.voice.ledger().open_calls();
-        let in_tools = !calls.is_empty() || self.voice.ledger().is_rejected;
+        let rest = self.emitter.abort();
+        let calls = self.emitter.record().open_calls();
+        let in_tools = !calls.is_empty() || self.emitter.record().is_rejected;
         for call in &calls {
-            self.voice.rejected_line(call).await;
+            self.emitter.rejected_line(call).await;
         }
         if !preempted {
             let marker = if in_tools {
@@ -88,8 +88,8 @@ impl Turn<'_> {
             } else {
                 "[Request interrupted by user]"
             };
-            let line = self.voice.user_line([ContentBlock::text(marker)].into());
-            self.voice.say_user(line).await;
+            let line = self.emitter.user_line([ContentBlock::text(marker)].into());
+            self.emitter.say_user(line).await;
         }
         for line in rest {
             self.session().say_line(line).await;
@@ -98,7 +98,7 @@ impl Turn<'_> {
             if in_tools { TerminalReason::AbortedTools } else { TerminalReason::AbortedStreaming };
         let stop_reason = in_tools.then_some(StopReason::ToolUse);
         let result = if preempted {
-            let text = self.voice.last_text();
+            let text = self.emitter.last_text();
             ResultLine::new().subtype(ResultSubtype::Success).is_error(false).result(text)
         } else {
             let spelled = stop_reason.as_ref().map_or("null", |reason| reason.as_str());
@@ -120,7 +120,7 @@ impl Turn<'_> {
     async fn api_failed(&self, failure: &ApiFailure) {
         self.flush_aborted().await;
         let mut line = self
-            .voice
+            .emitter
             .synthetic_line(&failure.message, StopReason::StopSequence)
             .error(failure.kind.clone())
             .is_api_error_message(true);
@@ -147,7 +147,7 @@ impl Turn<'_> {
             }
             _ => (ResultSubtype::ErrorDuringExecution, TerminalReason::ModelError),
         };
-        let stop_reason = self.voice.ledger().stop_reason.clone();
+        let stop_reason = self.emitter.record().stop_reason.clone();
         let mut result = self
             .account(ResultLine::new().subtype(subtype).is_error(true))
             .errors([Text::from(error.to_string())])
@@ -158,40 +158,40 @@ impl Turn<'_> {
     }
 
     async fn flush_aborted(&self) {
-        for line in self.voice.abort() {
+        for line in self.emitter.abort() {
             self.session().say_line(line).await;
         }
     }
 
-    /// What every result says.
+    /// The fields of every result.
     pub(super) fn account(&self, result: ResultLine) -> ResultLine {
         let session = self.session();
-        let (cost, models, since, api, stats) = session.core.with(|state| {
-            let since = state.spent.take_since();
-            let (spent, stats) = (&state.spent, state.subagents.stats());
-            (spent.cost_usd(), spent.model_usage(), since, spent.api_millis, stats)
+        let (cost, models, since, api, stats) = session.connection.with(|state| {
+            let since = state.usage.take_since();
+            let (usage, stats) = (&state.usage, state.subagents.stats());
+            (usage.cost_usd(), usage.model_usage(), since, usage.api_millis, stats)
         });
-        let ledger = self.voice.ledger();
+        let record = self.emitter.record();
         result
             .duration_api_ms(api)
             .session_id(session.id())
             .total_cost_usd(cost)
-            .usage(ledger.usage.clone())
+            .usage(record.usage.clone())
             .model_usage(models)
             .model_usage_since_last_result(since)
-            .permission_denials(ledger.denials.clone())
+            .permission_denials(record.denials.clone())
             .fast_mode_state("off")
             .subagent_stats(stats)
             .safety_stops(duologue_protocol::RawJson::from(serde_json::json!(0)))
-            .num_turns(1 + ledger.user_lines)
-            .duration_ms(whole_millis(ledger.elapsed()))
+            .num_turns(1 + record.user_lines)
+            .duration_ms(whole_millis(record.elapsed()))
             .uuid(session.new_id())
     }
 
     pub(super) async fn conclude(&self, result: ResultLine) {
-        let core = &self.session().core;
-        core.room().await;
-        core.with(|state| state.link.end_turn(result));
+        let connection = &self.session().connection;
+        connection.room().await;
+        connection.with(|state| state.link.end_turn(result));
     }
 }
 

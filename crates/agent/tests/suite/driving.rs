@@ -1,37 +1,11 @@
-//! What these tests share: agents that do what a test says, and hosts that speak line by line.
-
-use std::future::Future;
-use std::pin::Pin;
+//! A host that sends and receives line by line. The tests of `duologue-embedded` use it, too.
 
 use duologue_agent::protocol::{Direction, Line};
-use duologue_agent::{Agent, Exit, Options, Turn, TurnResult, serve};
+use duologue_agent::{Agent, Exit, Options, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
-
-type Act = dyn for<'a> Fn(&'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = TurnResult> + Send + 'a>>
-    + Send
-    + Sync;
-
-/// An agent whose every turn is this function.
-pub(crate) struct Acts(Box<Act>);
-
-pub(crate) fn acts<F>(act: F) -> Acts
-where
-    F: for<'a> Fn(&'a mut Turn<'_>) -> Pin<Box<dyn Future<Output = TurnResult> + Send + 'a>>
-        + Send
-        + Sync
-        + 'static,
-{
-    Acts(Box::new(act))
-}
-
-impl Agent for Acts {
-    async fn turn(&mut self, turn: &mut Turn<'_>) -> TurnResult {
-        (self.0)(turn).await
-    }
-}
 
 /// A host that speaks line by line.
 pub(crate) struct Host {

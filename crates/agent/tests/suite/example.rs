@@ -1,6 +1,6 @@
 //! The agent of `docs/write-an-agent.md`, driven by our host.
 
-use duologue::ask::{Decision, PermissionRequest};
+use duologue::handlers::{Decision, PermissionRequest};
 use duologue::{Event, Session};
 use duologue_agent::{Options, serve};
 use duologue_testkit::root;
@@ -30,11 +30,11 @@ async fn it_repeats_asks_and_delegates() {
     let (mut pieces, mut texts, mut calls) = (String::new(), Vec::new(), Vec::new());
     while let Some(event) = turn.next().await.unwrap() {
         match event {
-            Event::TextDelta(delta) if delta.agent.value().is_none() => {
-                pieces.push_str(delta.text.as_str().unwrap());
+            Event::TextDelta(delta) if delta.agent.is_none() => {
+                pieces.push_str(delta.text.as_str());
             }
-            Event::Text(text) => texts.push(text.text.as_str().unwrap().to_owned()),
-            Event::ToolCall(call) => calls.push(call.name.as_str().unwrap().to_owned()),
+            Event::Text(text) => texts.push(text.text.to_string()),
+            Event::ToolCall(call) => calls.push(call.name.to_string()),
             _ => {}
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use duologue_agent::{Fault, Options};
 use serde_json::{Value, json};
 
-use super::driving::{Host, acts, drive};
+use super::acts::acts;
+use super::driving::{Host, drive};
 
 fn with(fault: &str) -> Host {
     let agent = acts(|turn| Box::pin(turn.say("Hello!")));

@@ -1,18 +1,19 @@
 //! Hooks that fail, are slow, or want the turn to stop.
 
-use duologue_agent::{Options, ToolOutput};
+use duologue_agent::{Options, ToolResult};
 use serde_json::{Value, json};
 
-use super::driving::{Host, acts, drive};
+use super::acts::acts;
+use super::driving::{Host, drive};
 
 async fn with_hooks(hooks: Value) -> Host {
     let agent = acts(|turn| {
         Box::pin(async move {
             let done = turn.use_tool("Bash", json!({ "command": "ls" })).await?;
             if done.is_allowed() {
-                turn.tool_result(&done.call, ToolOutput::new("a.txt")).await?;
+                turn.tool_result(&done.call, ToolResult::new("a.txt")).await?;
             }
-            let said = done.refusal().unwrap_or("ran").to_owned();
+            let said = done.denial().unwrap_or("ran").to_owned();
             turn.say(said).await
         })
     });

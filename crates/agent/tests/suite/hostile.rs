@@ -4,7 +4,8 @@ use duologue_agent::{Options, serve};
 use duologue_testkit::recordings;
 use serde_json::json;
 
-use super::driving::{acts, drive};
+use super::acts::acts;
+use super::driving::drive;
 
 #[tokio::test]
 async fn a_line_that_is_no_json_is_the_end() {

@@ -1,7 +1,9 @@
 //! Our own host against our own agent, over a pipe in this process.
 
-use duologue::ask::{Decision, Hook, HookCall, PermissionRequest, PlanDecision, PlanRequest};
-use duologue::ask::{QuestionAnswer, QuestionRequest};
+use duologue::handlers::{
+    Decision, Hook, HookCall, HookEvent, PermissionRequest, PlanDecision, PlanRequest,
+};
+use duologue::handlers::{QuestionAnswer, QuestionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::protocol::message::{Origin, OriginKind};
 use duologue::protocol::permission::PermissionMode;
@@ -9,11 +11,13 @@ use duologue::protocol::system::TaskStatus;
 use duologue::protocol::tool::{Answers, Question};
 use duologue::protocol::{RawObject, Text};
 use duologue::{Event, Session, SessionBuilder, mcp};
-use duologue_agent::{Agent, Dialect, Exit, Fault, Options, PlanVerdict, Task, ToolOutput, serve};
+use duologue_agent::{
+    Agent, Dialect, Exit, Fault, Options, PlanVerdict, SubagentTask, ToolResult, serve,
+};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::driving::acts;
+use super::acts::acts;
 
 async fn pair(
     builder: SessionBuilder,
@@ -42,10 +46,10 @@ fn runs_a_command() -> impl Agent + 'static {
     acts(|turn| {
         Box::pin(async move {
             let done = turn.use_tool("Bash", json!({ "command": "rm -rf build" })).await?;
-            let said = match done.refusal() {
+            let said = match done.denial() {
                 Some(why) => format!("refused: {why}"),
                 None => {
-                    turn.tool_result(&done.call, ToolOutput::new("ok")).await?;
+                    turn.tool_result(&done.call, ToolResult::new("ok")).await?;
                     format!("ran {}", done.input.get("command").unwrap())
                 }
             };
@@ -69,15 +73,18 @@ async fn text_and_partial_text() {
     let (mut deltas, mut texts) = (Vec::new(), Vec::new());
     while let Some(event) = turn.next().await.unwrap() {
         match event {
-            Event::TextDelta(delta) => deltas.push(delta.text.as_str().unwrap().to_owned()),
-            Event::Text(text) => texts.push(text.text.as_str().unwrap().to_owned()),
+            Event::TextDelta(delta) => deltas.push(delta.text.to_string()),
+            Event::Text(text) => texts.push(text.text.to_string()),
             _ => {}
         }
     }
     assert_eq!(deltas.concat(), "Hello!");
     assert_eq!(texts, ["Hello!"]);
     assert_eq!(turn.outcome().await.unwrap().text(), "Hello!");
-    assert_eq!(session.handshake().unwrap().claude_code_version.as_str(), Some("2.1.325"));
+    assert_eq!(
+        session.handshake().unwrap().claude_code_version.as_str(),
+        Some(duologue_agent::VERSION)
+    );
 }
 
 #[tokio::test]
@@ -149,16 +156,16 @@ async fn a_plan_is_approved_or_sent_back() {
 
 #[tokio::test]
 async fn hooks_decide_and_send_the_agent_back() {
-    let deny = Hook::new("PreToolUse", |call: HookCall| async move {
+    let deny = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
         assert_eq!(call.tool_name(), Some("Bash"));
         HookOutput::deny_tool("not in this house")
     });
     let outcome = one(Session::builder().hook(deny.matcher("Bash")), runs_a_command()).await;
     assert_eq!(outcome.text(), "refused: PreToolUse:Bash hook error: not in this house");
-    let allow = Hook::new("PreToolUse", |_: HookCall| async { HookOutput::allow_tool() });
+    let allow = Hook::new(HookEvent::PreToolUse, |_: HookCall| async { HookOutput::allow_tool() });
     let outcome = one(Session::builder().hook(allow), runs_a_command()).await;
     assert_eq!(outcome.text(), "ran \"rm -rf build\"", "nobody else was asked");
-    let stop = Hook::new("Stop", |call: HookCall| async move {
+    let stop = Hook::new(HookEvent::Stop, |call: HookCall| async move {
         let input = call.input().map(duologue::protocol::RawJson::from_wire);
         let active = input.and_then(|input| input.get("stop_hook_active"));
         match active.is_some_and(|active| active.as_json() == "true") {
@@ -171,7 +178,8 @@ async fn hooks_decide_and_send_the_agent_back() {
         Box::pin(turn.say(said))
     });
     assert_eq!(one(Session::builder().hook(stop), agent).await.text(), "goodbye");
-    let block = Hook::new("UserPromptSubmit", |_: HookCall| async { HookOutput::block("no") });
+    let block =
+        Hook::new(HookEvent::UserPromptSubmit, |_: HookCall| async { HookOutput::block("no") });
     let agent = acts(|_| Box::pin(async { panic!("it must not be asked") }));
     let outcome = one(Session::builder().hook(block), agent).await;
     assert!(outcome.is_success());
@@ -188,7 +196,7 @@ async fn a_tool_of_the_host_is_called() {
             let result =
                 turn.session().mcp_call("tools", "shout", &input, call.id.as_str()).await?;
             let text = result["content"][0]["text"].as_str().unwrap().to_owned();
-            turn.tool_result(&call, ToolOutput::new(text.as_str())).await?;
+            turn.tool_result(&call, ToolResult::new(text.as_str())).await?;
             turn.say(text).await
         })
     });
@@ -252,9 +260,10 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
                 return turn.say("it is done").await;
             }
             let call = turn.call_tool("Agent", RawObject::default()).await?;
-            let worker =
-                turn.subagent(&call, Task::new("Look", "Look around").in_background()).await;
-            turn.tool_result(&call, ToolOutput::new("launched")).await?;
+            let worker = turn
+                .subagent(&call, SubagentTask::new("Look", "Look around").in_background())
+                .await;
+            turn.tool_result(&call, ToolResult::new("launched")).await?;
             turn.say("launched").await?;
             tokio::spawn(async move {
                 worker.say("looking").await.unwrap();
@@ -275,10 +284,10 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
     while let Some(event) = events.next().await.unwrap() {
         match event {
             Event::Text(text) => {
-                let whose = if text.agent.value().is_some() { "sub: " } else { "" };
-                seen.push(format!("{whose}{}", text.text.as_str().unwrap()).into());
+                let whose = if text.agent.is_some() { "sub: " } else { "" };
+                seen.push(format!("{whose}{}", text.text.as_str()).into());
             }
-            Event::TurnFinished(end) if end.prompts.items().is_empty() => break,
+            Event::TurnFinished(end) if end.prompts.is_empty() => break,
             _ => {}
         }
     }
@@ -290,7 +299,7 @@ async fn a_sub_agent_works_in_the_background_and_wakes_its_parent() {
 /// A host that was written after the oldest descriptions, and an agent that speaks as they say.
 #[tokio::test]
 async fn the_oldest_host_and_the_oldest_agent() {
-    for dialect in [Dialect::Seeds, Dialect::SeedsSystemResult] {
+    for dialect in [Dialect::Legacy, Dialect::LegacySystemResult] {
         let options = Options::new().lenient(true).prompts(false).dialect(dialect);
         for (decision, told) in [(true, "ran \"rm -rf build\""), (false, "refused: ")] {
             let builder =

@@ -4,10 +4,11 @@ use duologue_agent::protocol::lines::ResultSubtype;
 use duologue_agent::protocol::rules::Checker;
 use duologue_agent::protocol::system::TaskStatus;
 use duologue_agent::protocol::{Decoded, Direction, Finding, Line, RawObject, Survey};
-use duologue_agent::{Options, Task, ToolOutput};
+use duologue_agent::{Options, SubagentTask, ToolResult};
 use serde_json::json;
 
-use super::driving::{acts, drive, outline};
+use super::acts::acts;
+use super::driving::{drive, outline};
 
 fn judge(tape: &[(Direction, Line)]) {
     let mut checker = Checker::new();
@@ -37,7 +38,7 @@ async fn a_rich_conversation_is_legal() {
             turn.say("First a command.").await?;
             let done = turn.use_tool("Bash", json!({ "command": "ls" })).await?;
             if done.is_allowed() {
-                turn.tool_result(&done.call, ToolOutput::new("a.txt")).await?;
+                turn.tool_result(&done.call, ToolResult::new("a.txt")).await?;
             }
             // Two sub-agents at the same time.
             let calls = [
@@ -45,15 +46,15 @@ async fn a_rich_conversation_is_legal() {
                 turn.call_tool("Agent", RawObject::default()).await?,
             ];
             let work = async |call| {
-                let worker = turn.subagent(call, Task::new("Look", "Look around")).await;
+                let worker = turn.subagent(call, SubagentTask::new("Look", "Look around")).await;
                 worker.say("hidden").await?;
                 let done = worker.use_tool("Bash", json!({ "command": "pwd" })).await?;
                 if done.is_allowed() {
-                    worker.tool_result(&done.call, ToolOutput::new("here")).await?;
+                    worker.tool_result(&done.call, ToolResult::new("here")).await?;
                 }
                 worker.progress("Running pwd", Some("Bash")).await;
                 worker.finish(TaskStatus::Completed, "fine").await;
-                turn.tool_result(call, ToolOutput::new("fine")).await
+                turn.tool_result(call, ToolResult::new("fine")).await
             };
             let (one, two) = tokio::join!(work(&calls[0]), work(&calls[1]));
             one?;
@@ -127,8 +128,9 @@ async fn the_background_outlives_the_host() {
         let mut gate = gate.clone();
         Box::pin(async move {
             let call = turn.call_tool("Agent", RawObject::default()).await?;
-            let worker = turn.subagent(&call, Task::new("Look", "Look").in_background()).await;
-            turn.tool_result(&call, ToolOutput::new("launched")).await?;
+            let worker =
+                turn.subagent(&call, SubagentTask::new("Look", "Look").in_background()).await;
+            turn.tool_result(&call, ToolResult::new("launched")).await?;
             tokio::spawn(async move {
                 gate.wait_for(|open| *open).await.unwrap();
                 worker.say("found it").await.unwrap();

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, ExitCode, Stdio};
 
-use duologue_agent::{Agent, Turn, TurnError, TurnResult, serve_args};
+use duologue_agent::{Agent, Turn, TurnError, TurnResult, VERSION, serve_args};
 use serde_json::Value;
 
 /// Set for the process that is the agent: its arguments, one per line.
@@ -128,7 +128,7 @@ fn a_conversation_that_it_knows_goes_on() {
 #[test]
 fn it_says_what_it_is() {
     let (code, stdout, _) = run(&["--version"], "");
-    assert_eq!((code, stdout.as_str()), (0, "2.1.325 (duologue-agent)\n"));
+    assert_eq!((code, stdout.as_str()), (0, format!("{VERSION} (duologue-agent)\n").as_str()));
     for flag in ["--help", "-h"] {
         let (code, stdout, _) = run(&[flag], "");
         assert_eq!(code, 0);

@@ -10,7 +10,8 @@ use duologue_agent::{
 use serde_json::json;
 use tokio::sync::Notify;
 
-use super::driving::{acts, drive, outline};
+use super::acts::acts;
+use super::driving::{drive, outline};
 
 #[tokio::test]
 async fn a_turn_begins_with_init_and_ends_with_a_result() {
@@ -182,7 +183,7 @@ async fn prompts_wait_join_and_are_folded() {
             let text = turn.text();
             if text == "tool" {
                 let done = turn.use_tool("Bash", json!({ "command": "x" })).await?;
-                turn.tool_result(&done.call, duologue_agent::ToolOutput::new("x")).await?;
+                turn.tool_result(&done.call, duologue_agent::ToolResult::new("x")).await?;
                 let folded = turn.take_folded().len();
                 return turn.say(format!("folded {folded}")).await;
             }
@@ -252,7 +253,7 @@ async fn the_end_of_the_host_lets_the_turn_finish() {
     let agent = acts(|turn| {
         Box::pin(async move {
             let done = turn.use_tool("Bash", json!({ "command": "x" })).await?;
-            assert!(done.refusal().unwrap().contains("stream closed before response received"));
+            assert!(done.denial().unwrap().contains("stream closed before response received"));
             turn.say("went on").await
         })
     });
@@ -404,7 +405,7 @@ async fn whoever_asks_after_the_host_has_gone_is_told_so() {
             let mut said = Vec::new();
             for _ in 0..2 {
                 let done = turn.use_tool("Bash", json!({})).await?;
-                said.push(done.refusal().unwrap().to_owned());
+                said.push(done.denial().unwrap().to_owned());
             }
             turn.say(said.join("; ")).await
         })

@@ -4,20 +4,21 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 
-use duologue_agent::embedded::{self, Setup};
+use duologue_embedded::Setup;
+use duologue_terminal::print;
 
 use crate::args::Agent;
 use crate::install::{self, Script};
-use crate::{exit, print, runtime};
+use crate::{exit, runtime};
 
 pub(crate) fn run(args: &Agent) -> anyhow::Result<u8> {
     if let Some((folder, flags)) = install_folder(&args.flags)? {
         return install(Path::new(folder), flags);
     }
-    runtime::block_on(async { Ok(embedded::run(args.flags.iter().cloned()).await) })
+    runtime::block_on(async { Ok(duologue_embedded::run(args.flags.iter().cloned()).await) })
 }
 
-/// The value of `--install`, which stands first, and the flags that follow.
+/// The value of `--install`, which must come first, and the other flags.
 fn install_folder(flags: &[String]) -> anyhow::Result<Option<(&str, &[String])>> {
     Ok(match flags {
         [flag, folder, rest @ ..] if flag == "--install" && !folder.starts_with('-') => {
@@ -31,9 +32,9 @@ fn install_folder(flags: &[String]) -> anyhow::Result<Option<(&str, &[String])>>
     })
 }
 
-/// Writes an executable named `claude`, for hosts that take one path and no arguments. The flags are its own.
+/// Writes an executable named `claude` that runs this agent with these flags, for hosts that take a path without arguments.
 fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
-    // Better now than when a test starts it.
+    // Fail now and not when it is started.
     Setup::with_args(".", flags).map_err(anyhow::Error::msg)?;
     let named = |flag: &String| flag.strip_prefix("--scenario=").map(str::to_owned);
     let next = flags.iter().skip_while(|flag| *flag != "--scenario").nth(1);
@@ -44,7 +45,7 @@ fn install(folder: &Path, flags: &[String]) -> anyhow::Result<u8> {
     let mut script = Script::made_by("agent").code("exec ").word(install::us()?)?.code("agent ");
     let mut is_path = false;
     for flag in flags {
-        // It is started from anywhere.
+        // It may be started from any directory.
         let absolute = |path: &str| std::path::absolute(path).map(|path| path.into_os_string());
         let flag = match flag.strip_prefix("--scenario=") {
             Some(path) => {

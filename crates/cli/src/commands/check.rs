@@ -1,22 +1,19 @@
 //! `duologue check`.
 
 mod human;
-mod json;
-mod report;
-mod tally;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue_tape::Reader;
+use duologue_tape::check::{Report, check};
+use duologue_terminal::print;
+use serde_json::{Value, json};
 
 use crate::args::Check;
-use crate::exit;
 use crate::input::Input;
-use crate::is_read;
-
-use report::Report;
-use tally::Tally;
+use crate::{exit, is_read};
 
 pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
     let stdin = [PathBuf::from("-")];
@@ -24,24 +21,35 @@ pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
     let mut reports = Vec::new();
     let mut unreadable = Vec::new();
     for file in files {
-        match check(file, args) {
+        match read(file, args) {
             Ok(report) => {
                 if !args.json {
-                    is_read(human::print(&report, args.strict))?;
+                    is_read(human::print(file, &report, args.strict))?;
                 }
-                reports.push(report);
+                reports.push((file, report));
             }
-            // The others are checked all the same.
+            // The other files are still checked.
             Err(error) => {
                 crate::report(&error);
-                unreadable.push((file.clone(), error));
+                unreadable.push((file, error));
             }
         }
     }
+    let understood = reports.iter().all(|(_, report)| report.is_understood(args.strict));
     if args.json {
-        is_read(json::print(&reports, &unreadable, args.strict))?;
+        let mut files: Vec<Value> = Vec::new();
+        for (path, report) in &reports {
+            let mut file = report.to_json(args.strict);
+            file["path"] = path.to_string_lossy().into();
+            files.push(file);
+        }
+        files.extend(unreadable.iter().map(|(path, error)| {
+            json!({ "path": path.to_string_lossy(), "understood": false, "error": format!("{error:#}") })
+        }));
+        let understood = understood && unreadable.is_empty();
+        let all = json!({ "understood": understood, "strict": args.strict, "files": files });
+        is_read(writeln!(print::data(), "{all}").map_err(Into::into))?;
     }
-    let understood = reports.iter().all(|report| report.is_understood(args.strict));
     Ok(match (unreadable.is_empty(), understood) {
         (false, _) => exit::UNREADABLE,
         (true, true) => exit::OK,
@@ -49,15 +57,10 @@ pub(crate) fn run(args: &Check) -> anyhow::Result<u8> {
     })
 }
 
-fn check(path: &Path, args: &Check) -> anyhow::Result<Report> {
-    let context = || format!("could not read {}", path.display());
+fn read(path: &Path, args: &Check) -> anyhow::Result<Report> {
     let mut reader = Reader::new(Input::open(path)?).direction(args.direction.into());
     if let Some(bytes) = args.max_line {
         reader = reader.max_line(bytes);
     }
-    let mut tally = Tally::new(path, reader.header().with_context(context)?);
-    while let Some(entry) = reader.next_entry().with_context(context)? {
-        tally.take(&entry);
-    }
-    Ok(tally.finish(reader.torn().cloned()))
+    check(&mut reader).with_context(|| format!("could not read {}", path.display()))
 }

@@ -7,13 +7,12 @@ use anyhow::Context as _;
 use duologue_tape::diff::shape::{self, Shapes};
 use duologue_tape::diff::{Comparison, Side};
 use duologue_tape::{Event, Reader};
+use duologue_terminal::{Foreign, block, line, ours, print, shown};
 
 use crate::args::Diff;
 use crate::exit;
 use crate::input::Input;
 use crate::is_read;
-use crate::print;
-use crate::visible::{Foreign, block, line, ours, shown};
 
 pub(crate) fn run(args: &Diff) -> anyhow::Result<u8> {
     let stdin = Path::new("-");
@@ -27,14 +26,14 @@ fn is_tape(reader: &mut Reader<Input>, path: &Path) -> anyhow::Result<bool> {
     Ok(header.is_some())
 }
 
-/// A capture knows only what the agent said. What a tape knows besides is no difference.
+/// A capture has only the lines of the agent, so that only those are compared.
 fn is_of_agent(event: &Event) -> bool {
     matches!(event, Event::ToHost(_) | Event::TooLong(_))
 }
 
-fn tell_if(one_sided: bool) {
+fn warn_if(one_sided: bool) {
     if one_sided {
-        print::err(&ours("one of them is no tape: only what the agent said is compared"));
+        print::err(&ours("one of them is not a tape: comparing only the lines of the agent"));
     }
 }
 
@@ -44,20 +43,20 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
     let longest = if size(&args.a) >= size(&args.b) { Side::A } else { Side::B };
     let mut tapes = 0;
     for (side, path, open) in &mut sides {
-        // Both are read at once, and two bars would draw over each other.
+        // Two progress bars would draw over each other.
         let input = Input::open(path)?;
         let mut reader = Reader::new(if *side == longest { input } else { input.quiet() });
         tapes += usize::from(is_tape(&mut reader, path)?);
         *open = Some(reader);
     }
     let one_sided = tapes == 1;
-    tell_if(one_sided);
+    warn_if(one_sided);
     let mut report =
         Report { json: args.json, out: print::out(), data: print::data(), equal: true };
     is_read(report.begin().map_err(Into::into))?;
     let mut comparison = Comparison::new();
     let mut is_empty = true;
-    // In step, so that as little as possible waits for its like.
+    // Read both in step, so that few events are unmatched.
     while sides.iter().any(|(_, _, open)| open.is_some()) {
         for (side, path, open) in &mut sides {
             let Some(reader) = open else { continue };
@@ -73,18 +72,18 @@ fn events(args: &Diff) -> anyhow::Result<bool> {
                 }
             }
         }
-        if !report.tell(&mut comparison)? {
+        if !report.print(&mut comparison)? {
             return Ok(false);
         }
     }
     comparison.finish();
-    report.tell(&mut comparison)?;
+    report.print(&mut comparison)?;
     let equal = report.end()?;
     anyhow::ensure!(!is_empty, "there is nothing to compare: neither file has a line");
     Ok(equal)
 }
 
-/// What is printed. A long list is not held.
+/// Prints differences as they are found.
 struct Report {
     json: bool,
     out: print::Out,
@@ -97,8 +96,8 @@ impl Report {
         if self.json { write!(self.data, "{{\"differences\":[") } else { Ok(()) }
     }
 
-    /// Whether anybody still listens. If not, there is a difference all the same.
-    fn tell(&mut self, comparison: &mut Comparison) -> anyhow::Result<bool> {
+    /// Prints the next differences. Returns whether the output is still read.
+    fn print(&mut self, comparison: &mut Comparison) -> anyhow::Result<bool> {
         while let Some(difference) = comparison.next_difference() {
             let written = if self.json {
                 let comma = if self.equal { "" } else { "," };
@@ -132,7 +131,7 @@ fn shapes(args: &Diff) -> anyhow::Result<bool> {
     let ((a_is_tape, a), (b_is_tape, b)) = (read(&args.a)?, read(&args.b)?);
     let mut differences = shape::compare(&a, &b);
     if a_is_tape != b_is_tape {
-        tell_if(true);
+        warn_if(true);
         let of_agent = |kind: &String| kind.ends_with("(to host)");
         differences.removed_types.retain(of_agent);
         differences.added_types.retain(of_agent);

@@ -27,8 +27,11 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
         Err(error) if error.is::<find::NotFound>() => {
             let (what, mut how) = not_found(&error.to_string());
             if args.agent.is_empty() {
-                how = how.replace("name the program to use.", "name the program with --agent.");
-                how.push_str(" Until then the embedded agent answers `run` and `chat`.");
+                how = how.replace(
+                    "give the path of a program.",
+                    "give the path of a program with --agent.",
+                );
+                how.push_str(" Until then, `run` and `chat` use the embedded agent.");
             }
             report.add(Finding::broken("program", what, how));
             report.add(machine::config());
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// The places that were looked at, and what to do.
+/// Splits the error into the searched places and the suggested fix.
 fn not_found(error: &str) -> (String, String) {
     match error.rsplit_once('\n') {
         Some((what, how)) => (what.to_owned(), how.to_owned()),

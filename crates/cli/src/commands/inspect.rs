@@ -14,44 +14,43 @@ use std::path::Path;
 use anyhow::Context as _;
 use duologue_protocol::Direction;
 use duologue_protocol::transcript::{
-    Event as Happened, MalformedLine, ProcessNoted, StderrWritten, Transcript,
+    Event as Happened, MalformedLineEvent, ProcessEvent, StderrEvent, Transcript,
 };
 use duologue_tape::{Entry, Event, Header, Reader};
+use duologue_terminal::summary::located;
+use duologue_terminal::{line, ours, print, shown};
 
 use crate::args::Inspect;
 use crate::exit;
 use crate::input::Input;
-use crate::print;
-use crate::visible::{line, ours, shown};
-use crate::words::located;
 
 use prompt::TextPrompt;
 
-/// Something that is shown what happened, in order.
+/// A format of the report. Receives events in order.
 trait Printer {
-    /// What is inspected: a file, its header if it is a tape, and the prompt if that stands on the command line.
+    /// The file, its header if it is a tape, and the prompt if it is on the command line.
     fn begin(
         &mut self,
         path: &Path,
         header: Option<&Header>,
         prompt: Option<&str>,
     ) -> anyhow::Result<()>;
-    /// Something happened.
+    /// The next event.
     fn event(&mut self, at: &Moment, event: Happened) -> anyhow::Result<()>;
-    /// Whether it shows the times that lines carry themselves.
+    /// Whether it shows the timestamps of lines.
     fn shows_timestamps(&self) -> bool {
         false
     }
-    /// There is nothing more.
+    /// The end.
     fn finish(&mut self) -> anyhow::Result<()>;
 }
 
-/// When something happened.
+/// The time of an event.
 #[derive(Clone, Debug, Default)]
 struct Moment {
-    /// Milliseconds since the tape began.
+    /// Milliseconds since the start of the tape.
     millis: Option<u64>,
-    /// What the line says itself, in a file without times of its own.
+    /// The timestamp of the line, in a file without times.
     timestamp: Option<String>,
 }
 
@@ -66,7 +65,7 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
         let mut input = follow::Follow::open(&args.file)?;
         loop {
             show(&mut input, args, printer.as_mut())?;
-            let anew = ProcessNoted::new().text("the file begins anew, and is read from its start");
+            let anew = ProcessEvent::new().text("the file was replaced; reading from its start");
             printer.event(&Moment::default(), anew.into())?;
             input = input.reopen()?;
         }
@@ -74,7 +73,7 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
     let seen = show(Input::open(&args.file)?, args, printer.as_mut())?;
     let name = if live { ours("stdin") } else { line(args.file.as_path()) };
     if seen.entries == 0 {
-        print::err(&shown!("{}: nothing happens in it: it has no lines", name));
+        print::err(&shown!("{}: there are no lines", name));
         return Ok(exit::NOT_UNDERSTOOD);
     }
     printer.finish()?;
@@ -82,7 +81,7 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     print::err(&shown!(
-        "{}: {} of {} lines cannot be read; `duologue check` tells more",
+        "{}: {} of {} lines are malformed; `duologue check` shows why",
         name,
         seen.malformed,
         seen.entries
@@ -90,15 +89,15 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
     Ok(exit::NOT_UNDERSTOOD)
 }
 
-/// What was found in a file.
+/// Counts of a file.
 #[derive(Default)]
 struct Seen {
     entries: u64,
-    /// Lines that cannot be read and should: those of the agent, and all of a plain capture.
+    /// Malformed lines of the agent, or of a plain capture.
     malformed: u64,
 }
 
-/// What a file is read with.
+/// The state of reading a file.
 struct Inspection<'p> {
     printer: &'p mut dyn Printer,
     transcript: Transcript,
@@ -131,7 +130,7 @@ fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::
     if let Some(torn) = reader.torn() {
         inspection.seen.entries += 1;
         let reason = format!("line {} of the tape was cut off while it was written", torn.line);
-        inspection.printer.event(&last, MalformedLine::new().reason(reason).into())?;
+        inspection.printer.event(&last, MalformedLineEvent::new().reason(reason).into())?;
     }
     Ok(inspection.seen)
 }
@@ -139,7 +138,6 @@ fn show(input: impl Read, args: &Inspect, printer: &mut dyn Printer) -> anyhow::
 impl Inspection<'_> {
     fn take(&mut self, entry: &Entry, at: &Moment) -> anyhow::Result<()> {
         match &entry.event {
-            // A blank line says nothing.
             Event::ToHost(line) | Event::ToAgent(line) if line.is_blank() => return Ok(()),
             _ => self.seen.entries += 1,
         }
@@ -154,13 +152,13 @@ impl Inspection<'_> {
             Event::ToAgent(line) => self.transcript.handle_line(Direction::ToAgent, line),
             Event::Stderr(line) => {
                 let text = String::from_utf8_lossy(line.raw()).into_owned();
-                self.printer.event(at, StderrWritten::new().text(text).into())?;
+                self.printer.event(at, StderrEvent::new().text(text).into())?;
             }
             // It may have been the end of a turn. `drain` counts it as malformed.
             Event::TooLong(too_long) => self.transcript.handle_too_long(too_long),
             Event::Note(note) => {
                 self.tell_prompt(at)?;
-                self.printer.event(at, ProcessNoted::new().text(note).into())?;
+                self.printer.event(at, ProcessEvent::new().text(note).into())?;
             }
             Event::Exit(exit) => {
                 let how = match (exit.code, exit.signal) {
@@ -168,7 +166,7 @@ impl Inspection<'_> {
                     (None, Some(signal)) => format!("killed by signal {signal}"),
                     (None, None) => "ended".to_owned(),
                 };
-                self.printer.event(at, ProcessNoted::new().text(how).into())?;
+                self.printer.event(at, ProcessEvent::new().text(how).into())?;
             }
             _ => {}
         }
@@ -178,11 +176,10 @@ impl Inspection<'_> {
     fn drain(&mut self, at: &Moment, line: Option<u64>) -> anyhow::Result<()> {
         while let Some(mut event) = self.transcript.poll_event() {
             if let Happened::MalformedLine(malformed) = &mut event {
-                let to_host = malformed.direction.as_str() != Some(Direction::ToAgent.name());
+                let to_host = malformed.direction != Direction::ToAgent;
                 self.seen.malformed += u64::from(to_host || !self.is_tape);
                 if let Some(line) = line {
-                    let reason = malformed.reason.as_str().unwrap_or_default();
-                    malformed.reason = located(line, self.is_tape, reason).as_str().into();
+                    malformed.reason = located(line, self.is_tape, &malformed.reason).into();
                 }
             }
             self.printer.event(at, event)?;
@@ -190,7 +187,7 @@ impl Inspection<'_> {
         Ok(())
     }
 
-    /// The prompt that was written to stdin as a text, once it is whole.
+    /// The prompt that was written to stdin as text, when it is complete.
     fn tell_prompt(&mut self, at: &Moment) -> anyhow::Result<()> {
         match self.prompt.take() {
             Some(prompt) => self.printer.event(at, prompt.into()),

@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 
 use anyhow::Context as _;
 use duologue_model::{Scenario, Server, StartError};
+use duologue_terminal::print;
 use serde_json::json;
 
 use crate::args::{Model, ModelCommand, ModelServe};
-use crate::{exit, print, runtime};
+use crate::{exit, runtime};
 
 pub(crate) fn run(args: &Model) -> anyhow::Result<u8> {
     match &args.command {
@@ -32,14 +33,14 @@ async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
         started => started?,
     };
     writeln!(print::data(), "{}", json!({ "base_url": server.base_url() }))?;
-    let mut told = 0;
+    let mut logged = 0;
     let mut interrupts = runtime::Interrupts::new();
     loop {
         let (exchanges, all) = tokio::select! {
             () = interrupts.pressed(1) => break,
-            asked = server.requests_after(told) => asked,
+            asked = server.requests_after(logged) => asked,
         };
-        told = all;
+        logged = all;
         for exchange in exchanges.iter().filter(|_| args.log) {
             let line = json!({
                 "purpose": exchange.purpose.as_str(),
@@ -47,7 +48,7 @@ async fn serve(args: &ModelServe) -> anyhow::Result<u8> {
                 "reply": exchange.reply,
                 "request": exchange.request.body(),
             });
-            writeln!(print::their_stderr(), "{line}")?;
+            writeln!(print::foreign_stderr(), "{line}")?;
         }
     }
     server.shutdown().await;

@@ -14,12 +14,12 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use duologue_tape::{Header, Recorder, Stopped, is_stream};
+use duologue_terminal::{Foreign, line, shown};
 use serde_json::json;
 
 use crate::args::Record;
 use crate::exit;
 use crate::output_file::exists;
-use crate::visible::{Foreign, line, shown};
 
 pub(crate) use child::start;
 
@@ -29,14 +29,14 @@ use streams::Streams;
 
 const MIB: usize = 1024 * 1024;
 
-/// How many tapes of one name are kept beside each other.
-const MOST_NUMBERED: u32 = 100_000;
+/// The most tapes of one name.
+const MAX_NUMBER: u32 = 100_000;
 
-/// How long the end may be held up by a disk that is slow.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for a slow disk at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the end may be held up by a stderr that nobody reads.
-const TOLD: Duration = Duration::from_secs(1);
+/// How long to wait at the end for a message on a stderr that is not read.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     if let Some(folder) = &args.install {
@@ -45,19 +45,18 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     }
     let Some(output) = &args.output else { anyhow::bail!("--output is missing") };
     let path = tape_path(output, args)?;
-    if let Some(code) = child::is_missing(&args.command) {
-        // A tape of nothing would only be in the way of the next try.
+    if let Some(code) = child::refuse_missing(&args.command) {
+        // An empty tape would block the next attempt.
         return Ok(code);
     }
     let streams = Streams::open()?;
-    let voice = streams.voice();
-    let (told, was_told) = mpsc::channel();
+    let messages = streams.messages();
+    let (printed, was_printed) = mpsc::channel();
     let stopped = {
-        let voice = voice.clone();
+        let messages = messages.clone();
         move |reason: &dyn Display| {
-            voice.say(&shown!("recording stopped early: {}", line(Foreign::of(reason))));
-            // Only the end waits for it.
-            let _ = told.send(());
+            messages.print(&shown!("recording stopped early: {}", line(Foreign::of(reason))));
+            let _ = printed.send(());
         }
     };
     let options = || {
@@ -74,7 +73,7 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
         false => options().create_new(path, &header(args)),
     };
     let recorder = match create_numbered(&path, args.number, create) {
-        // A disk that is full already is no worse than one that gets full.
+        // The conversation continues, as with a disk that becomes full later.
         Err(error) if is_full(&error) => {
             stopped(&format!("{} could not be created: {error}", path.display()));
             options().create(Path::new("/dev/null"), &header(args))
@@ -85,23 +84,23 @@ pub(crate) fn run(args: &Record) -> anyhow::Result<u8> {
     let recorder = recorder.with_context(|| format!("could not create {}", path.display()))?;
     let tap = recorder.tap();
 
-    // Before the agent is there, so that none is lost.
+    // Before the agent is started, so that no signal is lost.
     let signals = Signals::register()?;
     let agent = Agent::start(&args.command)?;
     signals.forward_to(agent.target(), tap.clone())?;
-    streams.alone()?;
-    let end = agent.converse(streams, &tap)?;
+    streams.detach()?;
+    let end = agent.run(streams, &tap)?;
     tap.exit(end.exit());
 
-    match recorder.finish(PATIENCE) {
+    match recorder.finish(FLUSH_TIMEOUT) {
         Ok(counts) if args.redact => {
-            voice.say(&shown!("replaced {}", line(Foreign::of(&counts))));
+            messages.print(&shown!("replaced {}", line(Foreign::of(&counts))));
             let warning = crate::commands::redact::nothing_chosen(&args.paths, &counts);
-            warning.into_iter().for_each(|warning| voice.say(&warning));
+            warning.into_iter().for_each(|warning| messages.print(&warning));
         }
         Ok(_) => {}
         Err(_) => {
-            let _ = was_told.recv_timeout(TOLD);
+            let _ = was_printed.recv_timeout(MESSAGE_TIMEOUT);
         }
     }
     Ok(end.follow())
@@ -111,7 +110,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// Creates the tape; with `number`, one that is called `talk-2.tape` if there is a `talk.tape`.
+/// Creates the tape. With `number`, it is called `talk-2.tape` if `talk.tape` exists.
 fn create_numbered<T>(
     path: &Path,
     number: bool,
@@ -122,7 +121,7 @@ fn create_numbered<T>(
     };
     let mut created = create(path);
     let mut number = 2;
-    while is_taken(&created) && number <= MOST_NUMBERED {
+    while is_taken(&created) && number <= MAX_NUMBER {
         created = create(&numbered(path, number));
         number += 1;
     }
@@ -132,16 +131,16 @@ fn create_numbered<T>(
 /// `talk-2.tape.zst` for `talk.tape.zst`.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A name may begin with a dot.
+    // The name may begin with a dot.
     let end = name.char_indices().skip(1).find(|(_, letter)| *letter == '.');
     let (stem, extension) = name.split_at(end.map_or(name.len(), |(end, _)| end));
     path.with_file_name(format!("{stem}-{number}{extension}"))
 }
 
-/// The tape; a new one if a folder is named.
+/// The path of the tape; in a folder, one with a new name.
 fn tape_path(output: &Path, args: &Record) -> anyhow::Result<PathBuf> {
     if !output.is_dir() {
-        // Said before anything else is done. A file that appears later is not replaced either.
+        // Fail before anything else is done. A file that appears later is not replaced either.
         let is_there = std::fs::symlink_metadata(output).is_ok() && !is_stream(output);
         anyhow::ensure!(args.force || args.number || !is_there, exists(output));
         return Ok(output.to_owned());

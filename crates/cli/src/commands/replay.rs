@@ -3,18 +3,23 @@
 mod agent;
 mod host;
 
+use std::io::{self, Read};
 use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
 
 use anyhow::Context as _;
+use duologue_protocol::{Frame, Line, LineDecoder};
+use duologue_terminal::{line, print, shown};
 
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
 use crate::install::{self, Script};
-use crate::print;
-use crate::visible::{line, shown};
 
-/// Where the tape is, if nobody says so.
+/// The variable with the default tape.
 const TAPE: &str = "DUOLOGUE_TAPE";
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
 
 pub(crate) fn run(args: &Replay) -> anyhow::Result<u8> {
     if args.install.is_some() {
@@ -37,7 +42,7 @@ pub(crate) fn run(args: &Replay) -> anyhow::Result<u8> {
     agent::run(&tape, &rest, args)
 }
 
-/// A `claude` that replays.
+/// Writes a `claude` that replays.
 fn install(args: &Replay) -> anyhow::Result<u8> {
     let folder = install::folder(args.install.as_deref().context("no folder")?)?;
     let alike = match args.alike {
@@ -66,4 +71,29 @@ fn install(args: &Replay) -> anyhow::Result<u8> {
     let path = install::claude(&folder, &script)?;
     print::err(&shown!("{} replays {}", line(path.as_path()), TAPE));
     Ok(exit::OK)
+}
+
+/// Sends the lines of a stream until it ends. Stops if the receiver is gone.
+fn read_lines<T>(mut stream: impl Read, sender: &SyncSender<T>, message: impl Fn(Line) -> T) {
+    let mut decoder = LineDecoder::new();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let count = match stream.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        let mut rest = chunk.get(..count).unwrap_or_default();
+        while let Some(frame) = decoder.next(&mut rest) {
+            if let Frame::Line(line) = frame
+                && sender.send(message(line)).is_err()
+            {
+                return;
+            }
+        }
+    }
+    if let Some(Frame::Line(line)) = decoder.finish() {
+        let _ = sender.send(message(line));
+    }
 }

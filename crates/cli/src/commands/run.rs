@@ -5,17 +5,17 @@ mod progress;
 mod prompt;
 mod verdict;
 
-use duologue::ask::{Decision, QuestionAnswer};
+use duologue::handlers::{Decision, QuestionAnswer};
 use duologue::{Error, Event, Events, Message, Messages, Session, SessionBuilder, TurnOutcome};
 use duologue_protocol::ToHost;
 use duologue_protocol::lines::TurnResult;
+use duologue_terminal::ours;
 
 use crate::args::{Output, Run};
 use crate::exit;
 use crate::limit::{Limit, TimedOut};
 use crate::runtime::{self, Interrupts};
 use crate::session_args;
-use crate::visible::ours;
 
 use answer::Answer;
 use progress::Progress;
@@ -28,9 +28,9 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<u8> {
         let interrupts = Interrupts::new();
         let mut twice = interrupts.clone();
         tokio::select! {
-            code = converse(args, builder, prompt, interrupts, limit) => code,
+            code = session_and_turn(args, builder, prompt, interrupts, limit) => code,
             () = limit.long_over() => Err(limit.error(NOT_ENDED).into()),
-            // The session is dropped: the agent and all it has started are killed.
+            // Dropping the session kills the agent and everything it has started.
             () = twice.pressed(2) => Ok(exit::INTERRUPTED),
         }
     })
@@ -38,9 +38,9 @@ pub(crate) fn run(args: &Run) -> anyhow::Result<u8> {
 
 const NOT_STARTED: &str = "the agent did not start in time, and was killed";
 const NOT_ENDED: &str = "the turn did not end in time, and the agent was killed";
-const NOT_GONE: &str = "the turn has ended, but the agent did not, and was killed";
+const NOT_EXITED: &str = "the turn has ended, but the agent did not exit, and was killed";
 
-/// The session that the command line asks for.
+/// The session for this command line.
 fn set_up(args: &Run) -> anyhow::Result<SessionBuilder> {
     let mut builder = args.session.builder()?;
     if args.output() == Output::Text || args.partial_messages {
@@ -58,7 +58,7 @@ fn set_up(args: &Run) -> anyhow::Result<SessionBuilder> {
     Ok(builder)
 }
 
-async fn converse(
+async fn session_and_turn(
     args: &Run,
     builder: SessionBuilder,
     prompt: String,
@@ -92,14 +92,14 @@ async fn converse(
     }
     let (outcome, stopped) = turn?;
 
-    // What is left is read to its end: lines after the result, and turns of work in the background.
+    // Read the rest: lines after the result, and turns of background work.
     let pressed = interrupts.count();
     let mut late: Option<TimedOut> = None;
     tokio::select! {
         (_, shown) = async { tokio::join!(session.close(), show.rest()) } => shown?,
         () = interrupts.pressed(pressed + 1) => {}
-        // The session is dropped, and with it the agent.
-        () = limit.over() => late = Some(limit.error(NOT_GONE)),
+        // Dropping the session kills the agent.
+        () = limit.over() => late = Some(limit.error(NOT_EXITED)),
     }
     show.progress.hide();
     let outcome = outcome?;
@@ -107,7 +107,7 @@ async fn converse(
     let result = show.result.as_ref().and_then(|message| result_of(message));
     let code = verdict::judge(args, &outcome, result, &stopped, &mut show.progress)?;
     match late {
-        // What the turn came to was said already.
+        // The outcome of the turn was reported already.
         Some(late) if code == exit::OK => {
             show.progress.error(late.to_string());
             Ok(exit::FAILED)
@@ -119,11 +119,11 @@ async fn converse(
 /// Why this program ended the turn.
 #[derive(Debug, Default)]
 struct Stopped {
-    by_person: bool,
-    by_clock: Option<TimedOut>,
+    by_user: bool,
+    by_timeout: Option<TimedOut>,
 }
 
-/// Sends the prompt and shows what comes of it.
+/// Sends the prompt and shows the turn.
 async fn turn(
     session: &Session,
     prompt: String,
@@ -137,25 +137,25 @@ async fn turn(
     tokio::pin!(interrupt);
     let mut interrupted = false;
     loop {
-        let stop = stopped.by_person || stopped.by_clock.is_some();
+        let stop = stopped.by_user || stopped.by_timeout.is_some();
         if stop && !show.progress.is_stopping() {
             show.progress.stopping();
         }
         tokio::select! {
             outcome = turn.outcome() => return Ok((outcome, stopped)),
             next = show.next() => show.show(next).await?,
-            () = interrupts.pressed(1), if !stopped.by_person => stopped.by_person = true,
-            () = limit.nearly_over(), if stopped.by_clock.is_none() => {
-                stopped.by_clock = Some(limit.error("the turn took longer, and was interrupted"));
+            () = interrupts.pressed(1), if !stopped.by_user => stopped.by_user = true,
+            () = limit.nearly_over(), if stopped.by_timeout.is_none() => {
+                stopped.by_timeout = Some(limit.error("the turn took longer, and was interrupted"));
             }
             () = limit.over() => return Err(limit.error(NOT_ENDED).into()),
-            // An agent that does not answer is killed before long: the turn tells.
+            // An agent that does not answer is killed, which ends the turn.
             _ = &mut interrupt, if stop && !interrupted => interrupted = true,
         }
     }
 }
 
-/// Shows what happens, on stdout and stderr.
+/// Shows the turn on stdout and stderr.
 struct Show {
     /// `None` when there are no more.
     events: Option<Events>,
@@ -167,7 +167,7 @@ struct Show {
 }
 
 impl Show {
-    /// The next thing to show. For ever, if there is none. It may be dropped while it waits.
+    /// The next thing to show. Pending forever if there is none. Cancel safe.
     async fn next(&mut self) -> Next {
         tokio::select! {
             event = events(&mut self.events) => Next::Event(event),
@@ -175,7 +175,7 @@ impl Show {
         }
     }
 
-    /// Shows it. It must not be dropped: half a text would be lost.
+    /// Shows it. Not cancel safe: a part of a text would be lost.
     async fn show(&mut self, next: Next) -> anyhow::Result<()> {
         match next {
             Next::Event(Some(event)) => self.event(&event).await?,
@@ -206,7 +206,7 @@ impl Show {
 
     async fn message(&mut self, message: Message) -> anyhow::Result<()> {
         self.answer.line(&message.line).await?;
-        // Others are of work in the background.
+        // Later results belong to background work.
         if self.result.is_none() && result_of(&message).is_some_and(is_asked_for) {
             self.result = Some(message);
         }
@@ -220,7 +220,7 @@ enum Next {
     Message(Option<Box<Message>>),
 }
 
-/// Why a stream ended is told by the turn.
+/// The next event; the turn reports why a stream ended.
 async fn events(events: &mut Option<Events>) -> Option<Event> {
     match events {
         Some(events) => events.next().await.unwrap_or_default(),

@@ -3,9 +3,10 @@
 use std::io::Write as _;
 
 use duologue_protocol::{Direction, schema};
+use duologue_terminal::print;
 
 use crate::args::Schema;
-use crate::{exit, print};
+use crate::exit;
 
 pub(crate) fn run(args: &Schema) -> anyhow::Result<u8> {
     let schema = match args.direction.map(Direction::from) {

@@ -414,7 +414,7 @@ fn run_uses_it_where_claude_is_not_installed_and_says_so() {
         .unwrap();
     let (said, told) = (text(&output.stdout), text(&output.stderr));
     assert!(said.contains("alpha"), "{said}{told}");
-    assert!(told.contains("the embedded agent answers"), "{told}");
+    assert!(told.contains("using the embedded agent"), "{told}");
     // No terminal, no model, and nobody asked for it: a script must not go on.
     assert_eq!(output.status.code(), Some(5), "{told}");
     assert!(told.contains("--embedded"), "{told}");

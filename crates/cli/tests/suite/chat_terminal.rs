@@ -67,7 +67,7 @@ fn a_second_interrupt_leaves() {
     terminal.types("\u{3}");
     terminal.shows("interrupting");
     terminal.types("\u{3}");
-    terminal.shows("leaving");
+    terminal.shows("exiting");
     terminal.types("\u{3}");
     terminal.ends(&play);
 }
@@ -97,7 +97,7 @@ fn what_is_no_longer_asked_goes_away_and_the_rest_is_shown_above_the_prompt() {
     // The line that is being typed stands below it again.
     terminal.shows("› half");
     terminal.types("\u{3}");
-    terminal.shows("again leaves");
+    terminal.shows("to exit");
     terminal.types("\u{4}");
     terminal.ends(&play);
 }

@@ -30,7 +30,10 @@ fn help_tells_what_the_commands_do() {
     let output = duologue().arg("--help").output().unwrap();
     assert!(output.status.success());
     let help = text(&output.stdout);
-    assert!(help.contains("check") && help.contains("Is every line understood?"), "{help}");
+    assert!(
+        help.contains("check") && help.contains("Check that every line is understood"),
+        "{help}"
+    );
     assert!(output.stderr.is_empty());
 }
 
@@ -135,5 +138,5 @@ fn an_agent_that_ends_without_a_word_is_told_with_what_to_do() {
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("the agent is gone (exit code 0)"), "{told}");
-    assert!(told.contains("`duologue doctor --agent 'sh -c true'` tells more"), "{told}");
+    assert!(told.contains("Run `duologue doctor --agent 'sh -c true'`"), "{told}");
 }

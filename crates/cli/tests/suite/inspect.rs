@@ -256,7 +256,6 @@ fn a_list_of_things_to_do_is_a_checklist() {
 }
 
 /// A person who forgets the file should know what is waited for.
-#[cfg(unix)]
 #[test]
 fn a_terminal_is_told_that_it_is_read() {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};

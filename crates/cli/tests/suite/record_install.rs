@@ -52,7 +52,7 @@ fn a_claude_that_was_not_made_here_stays() {
         ] {
             let output = run(&us(), args, &[]);
             assert_eq!(output.status.code(), Some(code), "{args:?}");
-            assert!(text(&output.stderr).contains("not made by duologue"), "{args:?}");
+            assert!(text(&output.stderr).contains("not written by duologue"), "{args:?}");
         }
     }
     assert!(linked.join("claude").is_symlink());

@@ -178,7 +178,7 @@ fn what_is_no_tape_is_not_replayed() {
             let output = duologue().args(args).arg(&path).args(["--", "cat"]).output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{args:?} {name}");
             assert!(output.stdout.is_empty());
-            assert!(text(&output.stderr).contains("is no tape"), "{}", text(&output.stderr));
+            assert!(text(&output.stderr).contains("is not a tape"), "{}", text(&output.stderr));
         }
     }
 }
@@ -313,7 +313,7 @@ fn an_agent_that_does_not_end_is_given_up_on() {
     let tape = tape_of(&folder, &asked(1, end));
     let (code, told) = as_host(&tape, &format!("echo '{RESULT}'; exec >&-; exec sleep 1000"), "1");
     assert_eq!(code, Some(3));
-    assert!(told.contains("the agent does not end"), "{told}");
+    assert!(told.contains("the agent does not exit"), "{told}");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn an_agent_that_speaks_before_it_reads_is_heard() {
     let flood = "i=0; while [ $i -lt 3000 ]; do echo '{\"type\":\"keep_alive\",\"x\":\"0123456789012345678901234567890123456789\"}'; i=$((i+1)); done";
     let (code, told) =
         as_host(&tape, &format!("{flood}; cat >/dev/null & echo '{RESULT}'; wait"), "60");
-    assert!(!told.contains("keeps us waiting") && !told.contains("does not"), "{code:?} {told}");
+    assert!(!told.contains("timeout") && !told.contains("does not"), "{code:?} {told}");
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn an_agent_that_never_reads_is_given_up_on() {
     let tape = tape_of(&folder, &asked(300, "{\"note\":\"stdin_close\"}\n"));
     let (code, told) = as_host(&tape, "exec sleep 1000", "1");
     assert_eq!(code, Some(3));
-    assert!(told.contains("does not read what it is told"), "{told}");
+    assert!(told.contains("does not read its stdin"), "{told}");
 }
 
 /// A tape that was cut off does not tell when the host closed the agent's stdin.
@@ -342,7 +342,7 @@ fn an_agent_is_let_go_at_the_end_of_a_tape_that_was_cut_off() {
     let folder = TempDir::new().unwrap();
     let tape = tape_of(&folder, &asked(1, ""));
     let (_, told) = as_host(&tape, &format!("echo '{RESULT}'; cat >/dev/null"), "600");
-    assert!(!told.contains("does not end"), "{told}");
+    assert!(!told.contains("does not exit"), "{told}");
 }
 
 #[test]
@@ -358,5 +358,5 @@ fn a_host_that_stops_reading_is_told() {
     let output = command.args(["replay", &tape]).stdin(Stdio::null()).stdout(writer).output();
     let output = output.unwrap();
     assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("does not read all"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("stopped reading"), "{}", text(&output.stderr));
 }

@@ -23,7 +23,7 @@ fn a_turn_that_succeeds_without_a_tool_succeeds() {
     let output = play.run(&["Hi", "--quiet"]);
     assert_eq!(output.status.code(), Some(0));
     let stderr = utf8(&output.stderr);
-    assert!(stderr.contains("not allowed: Bash (2 times), Write."), "{stderr}");
+    assert!(stderr.contains("denied: Bash (2 times), Write."), "{stderr}");
     assert!(stderr.contains("--allowed-tools"), "{stderr}");
 }
 
@@ -89,7 +89,7 @@ fn without_an_agent_one_reads_where_it_was_looked_for() {
     let stderr = utf8(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains(empty.path().join("agent").to_str().unwrap()), "{stderr}");
-    assert!(stderr.contains("Name one that is there"), "{stderr}");
+    assert!(stderr.contains("Give the path of a program"), "{stderr}");
     let output = duologue().args(["run", "Hi", "--agent", "/no/such/agent"]).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
     assert!(utf8(&output.stderr).contains("/no/such/agent"));

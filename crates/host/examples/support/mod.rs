@@ -1,8 +1,8 @@
 //! An agent for the examples: Claude Code, if it is there; else the embedded one, in this process.
 
 use duologue::{Error, Session, SessionBuilder, find};
-use duologue_agent::embedded::{Embedded, Setup};
 use duologue_agent::in_process;
+use duologue_embedded::{Embedded, Setup};
 use duologue_model::OfflineModel;
 
 /// Starts the session. `EMBEDDED=1` takes the embedded agent even where Claude Code is.

@@ -1,21 +1,17 @@
-//! [`Search`]: the places where a CLI may lie.
+//! [`Search`]: where to look for a CLI.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What installers call it.
-#[cfg(not(windows))]
-const NAMES: &[&str] = &["claude"];
-/// What installers call it, the program itself before the script that loses its output.
-#[cfg(windows)]
-const NAMES: &[&str] = &["claude.exe", "claude.cmd"];
+/// The name of the program.
+const NAME: &str = "claude";
 
 /// Where installers put it, below the home directory.
 const IN_HOME: &[&str] =
     &[".local/bin", ".claude/local", ".claude/bin", ".npm-global/bin", ".bun/bin", ".yarn/bin"];
 
-/// Where installers put it for everybody.
+/// Where installers put it for all users.
 const FOR_ALL: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin"];
 
 /// Finds the CLI: the one that is named, or else the first of these:
@@ -25,10 +21,10 @@ const FOR_ALL: &[&str] = &["/usr/local/bin", "/opt/homebrew/bin"];
 ///    `.claude/bin`, `.npm-global/bin`, `.bun/bin`, `.yarn/bin`;
 /// 3. `/usr/local/bin` and `/opt/homebrew/bin`.
 ///
-/// A program of the working directory is never found this way: a checkout that somebody else wrote
-/// must not decide what runs. Empty and relative entries of the `PATH` are skipped, and so is every
-/// program that lies in the working directory or in the Git repository around it, or leads there
-/// through a symbolic link. Name such a program by its path to run it.
+/// A program in the working directory is never found this way: a checkout from somewhere else must not decide
+/// what runs. Empty and relative entries of the `PATH` are skipped, and so is every program in the working
+/// directory or in the Git repository around it, also through a symbolic link. Give the path of such a program
+/// to run it.
 ///
 /// A name without a directory is looked up on the `PATH`, with the same restrictions.
 ///
@@ -38,7 +34,7 @@ pub fn cli(explicit: Option<&Path>) -> Result<PathBuf, NotFound> {
     Search::of_this_process().explicit(explicit).find()
 }
 
-/// Where to look. [`cli`] looks in the environment of this process; here, another can be given.
+/// Where to look. [`cli`] uses the environment of this process; a `Search` can use another one.
 ///
 /// ```
 /// use duologue::find::Search;
@@ -56,20 +52,20 @@ pub struct Search {
     for_all: Vec<PathBuf>,
 }
 
-/// A place where it may lie.
+/// A place to look at.
 struct Place {
     path: PathBuf,
-    /// Whether it counts only if nobody in the working directory can change it.
+    /// Programs in the working directory are ignored.
     implicit: bool,
 }
 
 impl Search {
-    /// Nowhere yet.
+    /// An empty search.
     pub fn nowhere() -> Self {
         Self::default()
     }
 
-    /// On the `PATH` of this process and in the usual places.
+    /// The `PATH` of this process and the usual places.
     pub fn of_this_process() -> Self {
         Self {
             explicit: None,
@@ -80,36 +76,35 @@ impl Search {
         }
     }
 
-    /// Only this one, if there is one.
+    /// Looks only for this program, if there is one.
     #[must_use]
     pub fn explicit(mut self, program: Option<&Path>) -> Self {
         self.explicit = program.map(Path::to_owned);
         self
     }
 
-    /// This `PATH`.
+    /// Sets the `PATH`.
     #[must_use]
     pub fn path(mut self, path: impl Into<OsString>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// The usual places below this home directory.
+    /// Sets the home directory, for the usual places below it.
     #[must_use]
     pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
         self.home = Some(home.into());
         self
     }
 
-    /// The working directory. A relative path that is named starts here. Nothing in it is found
-    /// unless it is named.
+    /// Sets the working directory, where a relative explicit path starts. Other programs in it are not found.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Looks for the first program. Its path is absolute if the working directory is known.
+    /// Finds the first program. Its path is absolute if the working directory is set.
     ///
     /// # Errors
     /// If there is none.
@@ -124,13 +119,13 @@ impl Search {
         Err(NotFound { explicit: self.explicit.clone(), looked })
     }
 
-    /// All programs that can be found, in the order in which they are looked for.
+    /// Finds all programs, in the order of the search.
     pub fn all(&self) -> Vec<PathBuf> {
         let programs = self.look().filter(|(_, verdict)| *verdict == Verdict::Program);
         programs.map(|(path, _)| path).collect()
     }
 
-    /// All places, each once, and what is there.
+    /// All places, each once, and what was found there.
     fn look(&self) -> impl Iterator<Item = (PathBuf, Verdict)> {
         let local = self.local();
         let mut seen = Vec::new();
@@ -156,28 +151,24 @@ impl Search {
                 vec![Place { path: self.absolute(program), implicit: false }]
             };
         }
-        let mut places: Vec<Place> =
-            NAMES.iter().flat_map(|name| self.on_path(OsStr::new(name))).collect();
-        // A home directory that is empty or relative would be the working directory.
+        let mut places = self.on_path(OsStr::new(NAME));
+        // An empty or relative home directory would mean the working directory.
         let home = self.home.iter().filter(|home| home.is_absolute());
         let in_home = home.flat_map(|home| IN_HOME.iter().map(|at| home.join(at)));
         let usual = in_home.chain(self.for_all.iter().cloned());
-        places.extend(usual.flat_map(|at| {
-            NAMES.iter().map(move |name| Place { path: at.join(name), implicit: true })
-        }));
+        places.extend(usual.map(|at| Place { path: at.join(NAME), implicit: true }));
         places
     }
 
-    /// Empty and relative entries of the `PATH` would lead to the working directory.
+    /// Skips empty and relative entries of the `PATH`, which mean the working directory.
     fn on_path(&self, name: &OsStr) -> Vec<Place> {
         let path = self.path.clone().unwrap_or_default();
         let entries = std::env::split_paths(&path).filter(|entry| entry.is_absolute());
         entries.map(|entry| Place { path: entry.join(name), implicit: true }).collect()
     }
 
-    /// The folders whose programs do not count: the working directory and the repository around it.
-    /// Not the home directory and those above, nor those above the usual places: programs are
-    /// installed there.
+    /// The folders whose programs are ignored: the working directory and the repository around it. Not the home
+    /// directory, a directory above it, or one above the usual places: programs are installed there.
     fn local(&self) -> Vec<PathBuf> {
         let Some(cwd) = &self.cwd else { return Vec::new() };
         let real = std::fs::canonicalize(cwd).unwrap_or_else(|_| cwd.clone());
@@ -199,7 +190,7 @@ impl Search {
     }
 }
 
-/// Whether a program lies in one of these folders, or leads there.
+/// Whether a program is in one of these folders, also through a link.
 fn is_in(program: &Path, folders: &[PathBuf]) -> bool {
     let folder = program.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
     let real = std::fs::canonicalize(program).ok();
@@ -215,7 +206,6 @@ fn judge(path: &Path) -> Verdict {
     if found.len() == 0 || !found.is_file() {
         return Verdict::Empty;
     }
-    #[cfg(unix)]
     if std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 == 0 {
         return Verdict::NotExecutable;
     }
@@ -232,31 +222,31 @@ pub enum Verdict {
     Missing,
     /// A directory.
     Directory,
-    /// A file that nobody may execute.
+    /// A file that is not executable.
     NotExecutable,
-    /// An empty file, as a broken download leaves it, or no file at all.
+    /// An empty file, as after a broken download, or a special file.
     Empty,
-    /// A program of the working directory. It runs only if it is named by its path.
+    /// A program in the working directory. It is used only if its path is given.
     InWorkingDirectory,
 }
 
-/// A place that was looked at.
+/// A place of the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Looked {
-    /// Where.
+    /// The path.
     pub path: PathBuf,
-    /// What is there.
+    /// What was found.
     pub verdict: Verdict,
 }
 
-/// There is no CLI.
+/// No CLI was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotFound {
-    /// What was asked for, if it was named.
+    /// The explicit program, if one was given.
     pub explicit: Option<PathBuf>,
-    /// Where it was looked for, in order.
+    /// The places of the search, in order.
     pub looked: Vec<Looked>,
 }
 
@@ -265,7 +255,7 @@ impl std::error::Error for NotFound {}
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.explicit {
-            Some(program) => write!(f, "{} is no program that can be run", program.display())?,
+            Some(program) => write!(f, "{} is not an executable program", program.display())?,
             None => f.write_str("Claude Code was not found")?,
         }
         f.write_str(". Looked at:")?;
@@ -276,7 +266,9 @@ impl fmt::Display for NotFound {
                 Verdict::Directory => " (a directory)",
                 Verdict::NotExecutable => " (not executable: chmod +x)",
                 Verdict::Empty => " (empty)",
-                Verdict::InWorkingDirectory => " (in the working directory: name it to run it)",
+                Verdict::InWorkingDirectory => {
+                    " (in the working directory: give its path to run it)"
+                }
             })?;
         }
         if self.looked.is_empty() {
@@ -284,12 +276,12 @@ impl fmt::Display for NotFound {
         }
         if self.explicit.is_some() {
             return f.write_str(
-                "\nName one that is there, or none, to use the Claude Code of this machine.",
+                "\nGive the path of a program, or none to use the Claude Code of this machine.",
             );
         }
         f.write_str(
             "\nInstall it with `npm install -g @anthropic-ai/claude-code` or \
-             `curl -fsSL https://claude.ai/install.sh | bash`, or name the program to use.",
+             `curl -fsSL https://claude.ai/install.sh | bash`, or give the path of a program.",
         )
     }
 }

@@ -148,7 +148,10 @@ fn a_program_of_the_working_directory_is_never_found() {
     // The error says where it is, and its path still works.
     let error = search(&absolute("checkout/bin")).find().unwrap_err();
     assert_eq!(error.looked[0].verdict, Verdict::InWorkingDirectory);
-    assert!(error.to_string().contains("in the working directory: name it to run it"), "{error}");
+    assert!(
+        error.to_string().contains("in the working directory: give its path to run it"),
+        "{error}"
+    );
     for named in ["bin/claude", "./claude", &absolute("checkout/bin/claude")] {
         assert!(search("").explicit(Some(Path::new(named))).find().is_ok(), "{named}");
     }

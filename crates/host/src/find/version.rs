@@ -1,11 +1,11 @@
-//! Which version a CLI is, if possible without running it.
+//! Finds the version of a CLI, if possible without running it.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use duologue_protocol::launch::{CliVersion, EnvChange, OUTER_MARKS};
 use tokio::io::AsyncReadExt as _;
@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use crate::process::{Ladder, Spawn, Started};
+use crate::timeouts::VERSION_TIMEOUT;
 
 /// The versions that the tests run with, the newest first.
 pub const TESTED: &[CliVersion] = &[
@@ -23,13 +24,10 @@ pub const TESTED: &[CliVersion] = &[
     CliVersion::new(1, 0, 128),
 ];
 
-/// How long a CLI may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of output to read.
+const MAX_OUTPUT: u64 = 4096;
 
-/// What a version is at most long; a program that says more is something else.
-const LONGEST: u64 = 4096;
-
-/// Which file it was that said so. One that was replaced is asked again.
+/// Identifies the files of a CLI, so that a replaced CLI is run again.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     program: PathBuf,
@@ -37,30 +35,29 @@ struct Key {
     files: Vec<(PathBuf, Option<SystemTime>, u64)>,
 }
 
-/// What is known already. A host may start many agents of one CLI, and many at once: the first asks,
-/// the others wait for its answer.
+/// The known versions. If a host starts many agents of one CLI at once, the first start runs the CLI and the
+/// others wait for its result.
 static KNOWN: LazyLock<Mutex<HashMap<Key, Arc<Answer>>>> = LazyLock::new(Mutex::default);
 
-/// What a program said; `None` if that was no version.
+/// The version; `None` if the output was not a version.
 type Answer = OnceCell<Option<CliVersion>>;
 
-/// It said nothing, perhaps only this time.
-struct Silence;
+/// There was no output. The next start tries again.
+struct NoOutput;
 
-/// No host uses so many; whoever makes one up for each call must not fill the memory.
-const MOST_KNOWN: usize = 256;
+/// A bound on the memory for known versions.
+const MAX_KNOWN: usize = 256;
 
 /// Whether the tests run with this version.
 pub fn is_tested(version: &CliVersion) -> bool {
     TESTED.contains(version)
 }
 
-/// The version of a CLI; `None` if it cannot be known.
+/// Finds the version of a CLI; `None` if that is not possible.
 ///
 /// `leading` are the arguments that come before any option, such as the script that an interpreter
-/// runs. Where the installation tells the version, nothing is run. Otherwise the program is run
-/// with `-v`, which it may take ten seconds for. The answer is remembered until the file changes.
-/// Running it needs a tokio runtime.
+/// runs. If the installation contains the version, the program is not run. Otherwise it is run with `-v`, with
+/// a time limit of ten seconds. The result is cached until the file changes. Running it needs a tokio runtime.
 pub async fn version(program: &Path, leading: &[OsString]) -> Option<CliVersion> {
     if let Some(version) = installed(subject(program, leading)) {
         return Some(version);
@@ -74,14 +71,14 @@ pub async fn version(program: &Path, leading: &[OsString]) -> Option<CliVersion>
 
 fn known(key: Key) -> Arc<Answer> {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() >= MOST_KNOWN && !known.contains_key(&key) {
+    if known.len() >= MAX_KNOWN && !known.contains_key(&key) {
         known.clear();
     }
     Arc::clone(known.entry(key).or_default())
 }
 
 impl Key {
-    /// `None` for a name that the system looks up: there is no file to recognise.
+    /// `None` for a name that the system looks up on the PATH.
     fn new(program: &Path, leading: &[OsString]) -> Option<Self> {
         let mut files = vec![file(program)?];
         files.extend(leading.iter().filter_map(|arg| file(Path::new(arg))));
@@ -94,19 +91,19 @@ fn file(path: &Path) -> Option<(PathBuf, Option<SystemTime>, u64)> {
     Some((path.canonicalize().ok()?, found.modified().ok(), found.len()))
 }
 
-/// The file whose version it is: the script, if an interpreter runs one.
+/// The file that has the version: the script, if an interpreter runs one.
 fn subject<'a>(program: &'a Path, leading: &'a [OsString]) -> &'a Path {
     let mut scripts = leading.iter().map(Path::new);
     scripts.find(|path| path.is_file()).unwrap_or(program)
 }
 
-/// What the installation tells.
+/// Finds the version in the installation.
 fn installed(program: &Path) -> Option<CliVersion> {
     let program = program.canonicalize().ok()?;
     by_name(&program).or_else(|| program.ancestors().skip(1).find_map(by_package))
 }
 
-/// The native installer names the file after its version: `versions/2.1.325`.
+/// The native installer names the file after its version: `versions/2.1.52`.
 fn by_name(program: &Path) -> Option<CliVersion> {
     let in_versions = program.parent()?.file_name()? == "versions";
     let name = program.file_name()?.to_str()?;
@@ -114,7 +111,7 @@ fn by_name(program: &Path) -> Option<CliVersion> {
     (in_versions && version.to_string() == name).then_some(version)
 }
 
-/// npm's package tells it, that of the scripts as well as that of a platform.
+/// npm's package contains the version: the package of the scripts and those of the platforms.
 fn by_package(directory: &Path) -> Option<CliVersion> {
     let name = directory.file_name().and_then(OsStr::to_str)?;
     let scope = directory.parent()?.file_name()?;
@@ -127,26 +124,25 @@ fn by_package(directory: &Path) -> Option<CliVersion> {
     CliVersion::parse(package.get("version")?.as_str()?)
 }
 
-/// Runs it with `-v`. Whatever becomes of it, nothing of it is left behind.
-async fn ask(program: &Path, leading: &[OsString]) -> Result<Option<CliVersion>, Silence> {
+/// Runs the program with `-v`, and ends it in any case.
+async fn ask(program: &Path, leading: &[OsString]) -> Result<Option<CliVersion>, NoOutput> {
     let mut spawn = Spawn::new(program).leading(leading).leading(["-v"]);
     for mark in OUTER_MARKS {
         spawn = spawn.env(*mark, EnvChange::Remove);
     }
-    let Started { process, stdin, stdout } = spawn.start().map_err(|_| Silence)?;
-    // There is nothing to read.
+    let Started { process, stdin, stdout } = spawn.start().map_err(|_| NoOutput)?;
     drop(stdin);
     let mut said = Vec::new();
-    let mut stdout = stdout.take(LONGEST);
-    // Not to the end, which somebody else may hold open: the first line is the answer.
+    let mut stdout = stdout.take(MAX_OUTPUT);
+    // Only the first line: another process may hold the pipe open.
     let answer = async {
         while !said.contains(&b'\n') && stdout.read_buf(&mut said).await.is_ok_and(|read| read > 0)
         {
         }
     };
-    let in_time = timeout(PATIENCE, answer).await;
+    let in_time = timeout(VERSION_TIMEOUT, answer).await;
     process.end(Ladder::at_once()).await;
-    // Half an answer may be another version.
-    in_time.map_err(|_| Silence)?;
+    // Incomplete output may look like another version.
+    in_time.map_err(|_| NoOutput)?;
     Ok(CliVersion::parse(&String::from_utf8_lossy(&said)))
 }

@@ -10,7 +10,13 @@ use tokio::sync::oneshot;
 
 use super::rpc;
 
-/// Which requests are open. Each ends once: with an answer, by being withdrawn, or with the server.
+/// The request was cancelled. JSON-RPC has no code for it; this is the code of LSP.
+const CANCELLED: i32 = -32800;
+
+/// The open requests. Each ends once: with a response, by cancellation, or with the server.
+///
+/// The service gets a number instead of the agent's id. Numbers are never reused, so a late response cannot
+/// answer a newer request that has the same id.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     state: Mutex<State>,
@@ -18,83 +24,79 @@ pub(super) struct Calls {
 
 #[derive(Debug, Default)]
 struct State {
-    open: HashMap<String, Waiting>,
-    opened: u64,
+    open: HashMap<i64, OpenCall>,
+    /// The number of each open request, by the agent's id as JSON.
+    numbers: HashMap<String, i64>,
+    last_number: i64,
     closed: bool,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    serial: u64,
+struct OpenCall {
     id: Value,
-    answer: oneshot::Sender<RawObject>,
+    response: oneshot::Sender<RawObject>,
 }
 
 impl Calls {
-    /// Begins a request. What is given as `withdrawn` runs if the [`Call`] is dropped without an answer.
+    /// Opens a request. `on_cancel` runs with its number if the [`Call`] is dropped without a response.
     ///
     /// # Errors
-    /// With the answer to give, if it cannot begin.
+    /// With the response to send, if it cannot be opened.
     pub(super) fn open(
         self: &Arc<Self>,
         id: &Value,
-        withdrawn: impl FnOnce() + Send + 'static,
+        on_cancel: impl FnOnce(i64) + Send + 'static,
     ) -> Result<Call, RawObject> {
         let mut state = self.lock();
         if state.closed {
             return Err(closed(id));
         }
-        state.opened += 1;
-        let serial = state.opened;
-        let key = id.to_string();
-        let (answer, answered) = oneshot::channel();
-        match state.open.entry(key.clone()) {
+        let number = state.last_number + 1;
+        match state.numbers.entry(id.to_string()) {
             Entry::Occupied(_) => {
                 let message = "A request with this id is still open.";
                 return Err(rpc::error(id, rpc::INVALID_REQUEST, message));
             }
-            Entry::Vacant(place) => place.insert(Waiting { serial, id: id.clone(), answer }),
+            Entry::Vacant(entry) => entry.insert(number),
         };
-        let withdrawn = Some(Box::new(withdrawn) as Box<dyn FnOnce() + Send>);
-        Ok(Call { calls: Arc::clone(self), key, serial, id: id.clone(), answered, withdrawn })
+        state.last_number = number;
+        let (response, responded) = oneshot::channel();
+        state.open.insert(number, OpenCall { id: id.clone(), response });
+        let on_cancel = Some(Box::new(on_cancel) as Box<dyn FnOnce(i64) + Send>);
+        Ok(Call { calls: Arc::clone(self), number, id: id.clone(), responded, on_cancel })
     }
 
-    /// Answers a request, if it is still open.
-    pub(super) fn answer(&self, id: &Value, answer: RawObject) {
-        let waiting = self.lock().open.remove(&id.to_string());
-        if let Some(waiting) = waiting {
-            // Whoever asked may have gone this very moment.
-            let _ = waiting.answer.send(answer);
+    /// The number of an open request.
+    pub(super) fn number(&self, id: &Value) -> Option<i64> {
+        self.lock().numbers.get(&id.to_string()).copied()
+    }
+
+    /// Answers a request if it is still open. `response` gets the agent's id.
+    pub(super) fn answer(&self, number: i64, response: impl FnOnce(&Value) -> RawObject) {
+        if let Some(call) = self.lock().remove(number) {
+            // The caller may have been dropped in the meantime.
+            let _ = call.response.send(response(&call.id));
         }
     }
 
-    /// The agent has withdrawn a request by a notification. It is answered all the same, because the
-    /// `mcp_message` that carried it still waits.
-    pub(super) fn cancel(&self, id: &Value) {
-        self.answer(id, rpc::cancelled(id));
+    /// Ends a request that the agent has cancelled by a notification. It still gets a response, because the
+    /// `mcp_message` that carried the request waits for one.
+    pub(super) fn cancel(&self, number: i64) {
+        self.answer(number, |id| rpc::error(id, CANCELLED, "The request was cancelled."));
     }
 
-    /// The server is gone: nothing is answered any more.
+    /// Ends all requests, and refuses new ones.
     pub(super) fn close(&self) {
         let open = {
             let mut state = self.lock();
             state.closed = true;
+            state.numbers.clear();
             std::mem::take(&mut state.open)
         };
-        for waiting in open.into_values() {
-            let answer = closed(&waiting.id);
-            let _ = waiting.answer.send(answer);
+        for call in open.into_values() {
+            let response = closed(&call.id);
+            let _ = call.response.send(response);
         }
-    }
-
-    fn remove(&self, key: &str, serial: u64) -> bool {
-        let mut state = self.lock();
-        // The id may be in use again.
-        let ours = state.open.get(key).is_some_and(|waiting| waiting.serial == serial);
-        if ours {
-            state.open.remove(key);
-        }
-        ours
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -102,29 +104,40 @@ impl Calls {
     }
 }
 
-/// A request that is open.
+impl State {
+    fn remove(&mut self, number: i64) -> Option<OpenCall> {
+        let call = self.open.remove(&number)?;
+        self.numbers.remove(&call.id.to_string());
+        Some(call)
+    }
+}
+
+/// An open request.
 pub(super) struct Call {
     calls: Arc<Calls>,
-    key: String,
-    serial: u64,
+    number: i64,
     id: Value,
-    answered: oneshot::Receiver<RawObject>,
-    withdrawn: Option<Box<dyn FnOnce() + Send>>,
+    responded: oneshot::Receiver<RawObject>,
+    on_cancel: Option<Box<dyn FnOnce(i64) + Send>>,
 }
 
 impl Call {
-    /// Waits for the answer.
-    pub(super) async fn answered(&mut self) -> RawObject {
-        (&mut self.answered).await.unwrap_or_else(|_| closed(&self.id))
+    /// The number that the service knows the request by.
+    pub(super) const fn number(&self) -> i64 {
+        self.number
+    }
+
+    /// Waits for the response.
+    pub(super) async fn response(&mut self) -> RawObject {
+        (&mut self.responded).await.unwrap_or_else(|_| closed(&self.id))
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        if self.calls.remove(&self.key, self.serial)
-            && let Some(withdrawn) = self.withdrawn.take()
-        {
-            withdrawn();
+        let was_open = self.calls.lock().remove(self.number).is_some();
+        if was_open && let Some(on_cancel) = self.on_cancel.take() {
+            on_cancel(self.number);
         }
     }
 }

@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 
 use super::rpc;
 
-/// A future on the heap that owns what it needs, so that it may be spawned.
+/// A boxed future that can be spawned.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// An MCP server in the host. It may serve any number of agents, each by a connection of its own.
+/// An MCP server in the host. It can serve any number of agents, each with a connection of its own.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -20,7 +20,7 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// use duologue::mcp::{BoxFuture, McpConnection, McpServer, Outbox};
 /// use duologue_protocol::RawObject;
 ///
-/// /// Tells the agent that its tools have changed whenever it hears anything.
+/// /// Answers each message with a notification that the tools have changed.
 /// struct Restless;
 ///
 /// struct Connection(Outbox);
@@ -48,22 +48,22 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// }
 /// ```
 pub trait McpServer: Send + Sync + 'static {
-    /// The name under which the agent knows it: its tools are `mcp__<name>__<tool>`.
+    /// The server's name. Its tools are named `mcp__<name>__<tool>`.
     fn name(&self) -> &str;
 
-    /// Begins to serve an agent: one call for each agent process. What the server wants to say by
-    /// itself goes to the outbox. Call it within a tokio runtime.
+    /// Begins to serve an agent. A session calls it once for each agent process, within a tokio runtime.
+    /// The outbox takes the server's own notifications and requests.
     fn connect(&self, outbox: Outbox) -> Arc<dyn McpConnection>;
 }
 
-/// An agent that is served. Dropping it ends the service.
+/// A connection between a server and one agent. Dropping it ends the service.
 pub trait McpConnection: Send + Sync + 'static {
     /// Takes a JSON-RPC message of the agent: a request, a notification, or the response to a request
-    /// of the server. Messages count in the order of these calls, whenever the futures are polled. Call
-    /// it within a tokio runtime.
+    /// of the server. The order of messages is the order of these calls, whenever the futures are polled.
+    /// Call it within a tokio runtime.
     ///
-    /// A request gets exactly one response, whose id is that of the request. Anything else gets `None`.
-    /// Dropping the future withdraws the request: the server stops working on it.
+    /// A request gets exactly one response, with the id of the request. Anything else gets `None`.
+    /// Dropping the future cancels the request: the server stops working on it.
     fn handle(&self, message: RawObject) -> BoxFuture<Option<RawObject>>;
 }
 
@@ -87,32 +87,34 @@ impl<T: McpServer + ?Sized> McpServer for Box<T> {
     }
 }
 
-/// Takes what a server says by itself: its notifications and requests, each a JSON-RPC message. It
-/// holds a limited number of messages; who says more waits. Cheap to clone.
+/// Takes the notifications and requests that a server sends on its own, each a JSON-RPC message. It holds a
+/// limited number of messages; [`send`](Self::send) waits when it is full. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     messages: mpsc::Sender<RawObject>,
+    /// Handlers of this session may block their thread.
+    pub(crate) handlers_block: bool,
 }
 
-/// Nobody takes messages from the outbox any more: the agent is gone.
+/// The outbox takes no more messages, because the agent is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the agent is gone")]
 #[non_exhaustive]
 pub struct OutboxClosed;
 
 impl Outbox {
-    /// An outbox, and the end at which the session takes the messages.
+    /// Creates an outbox and the receiver of its messages.
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<RawObject>) {
         let (messages, taken) = mpsc::channel(capacity.max(1));
-        (Self { messages }, taken)
+        (Self { messages, handlers_block: false }, taken)
     }
 
-    /// An outbox from which nobody takes anything.
+    /// Creates an outbox without a receiver: every message is refused.
     pub fn closed() -> Self {
         Self::channel(1).0
     }
 
-    /// Hands over a message, once there is room for it.
+    /// Sends a message, and waits for room if the outbox is full. Cancel safe.
     ///
     /// # Errors
     /// If the agent is gone.
@@ -121,8 +123,8 @@ impl Outbox {
     }
 }
 
-/// What an `mcp_message` request is answered with, given what [`McpConnection::handle`] gave. The agent
-/// waits for an answer to notifications too; they get an empty one.
+/// The reply to an `mcp_message` request, given what [`McpConnection::handle`] returned. The agent also waits
+/// for replies to notifications; they get an empty one.
 ///
 /// ```
 /// let reply = duologue::mcp::reply(None);

@@ -1,34 +1,38 @@
-//! [`manifest`]: the handshake of a server, done before the agent asks for it.
+//! [`manifest`]: the handshake of a server, done in advance.
 
 use std::time::Duration;
 
 use duologue_protocol::RawObject;
 use duologue_protocol::control::SdkMcpServerManifest;
-use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
 use super::connect::McpConnection;
 
-/// How long a server may take for its manifest: a start that waits longer gains nothing.
+/// The default time limit of [`manifest`]. Waiting longer than the handshake itself would gain nothing.
 pub const MANIFEST_BUDGET: Duration = Duration::from_millis(250);
 
-/// Does the handshake with a server beforehand. Sent along with `initialize`, it spares the agent those
-/// round trips: its first message for the server is then a `tools/call`. So use the connection that will
-/// serve the agent.
+/// The newest version of MCP that has a handshake.
+pub(super) const PROTOCOL_VERSION: &str = "2025-11-25";
+
+/// Does the handshake with a server in advance. Sent with `initialize`, it saves the agent those round trips:
+/// its first message to the server is then a `tools/call`. Use the connection that will serve the agent.
 ///
-/// `None` if the server takes longer than the budget, fails, or lists its tools on several pages. The
+/// Returns `None` if the server takes longer than `budget`, fails, or lists its tools on several pages. The
 /// agent then does the handshake itself.
 ///
 /// ```
+/// # #[cfg(feature = "mcp")] mod example {
 /// use duologue::mcp::{self, MANIFEST_BUDGET, McpServer, Outbox};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// # #[tokio::main(flavor = "current_thread")] pub async fn main() {
 /// let dice = mcp::server("dice").tool(mcp::tool("roll", "Rolls a die", async |_: ()| "4"));
 /// let connection = dice.connect(Outbox::closed());
 /// let manifest = mcp::manifest(&*connection, MANIFEST_BUDGET).await.unwrap();
 /// let tools = manifest.tools_list_result.value().unwrap().to_value().unwrap();
 /// assert_eq!(tools["tools"][0]["name"], "roll");
 /// # }
+/// # }
+/// # #[cfg(feature = "mcp")] example::main();
 /// ```
 pub async fn manifest(
     connection: &dyn McpConnection,
@@ -43,7 +47,7 @@ async fn capture(connection: &dyn McpConnection) -> Option<SdkMcpServerManifest>
         "id": "sdk-manifest-capture:1",
         "method": "initialize",
         "params": {
-            "protocolVersion": ProtocolVersion::LATEST_WITH_INITIALIZE,
+            "protocolVersion": PROTOCOL_VERSION,
             "capabilities": {},
             "clientInfo": { "name": "duologue", "version": env!("CARGO_PKG_VERSION") },
         },

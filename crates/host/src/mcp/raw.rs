@@ -1,4 +1,4 @@
-//! [`raw`]: a server that is a function from JSON-RPC to JSON-RPC.
+//! [`raw`]: a function from JSON-RPC to JSON-RPC as a server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 use duologue_protocol::{RawObject, Text};
 
 use super::connect::{BoxFuture, McpConnection, McpServer, Outbox};
-use super::panics::caught;
-use super::rpc::{self, Incoming};
+use super::panics::catch_panic;
+use super::rpc;
 
 type Handler = dyn Fn(RawObject) -> BoxFuture<Option<RawObject>> + Send + Sync;
 
-/// A server that is one function. Made by [`raw`].
+/// A server implemented by one function. Made by [`raw`].
 #[derive(Clone)]
 pub struct Raw {
     name: Text,
     handler: Arc<Handler>,
 }
 
-/// Makes a server of a function that takes every JSON-RPC message of the agent, `initialize` and
-/// notifications too, and gives the response to those that are requests.
+/// Makes a server from a function. It gets every JSON-RPC message of the agent, including `initialize` and
+/// notifications, and returns the response to each request.
 ///
-/// If it panics, or has no response to a request, the agent gets an error.
+/// If it panics, or returns no response to a request, the agent gets an error.
 ///
 /// ```
 /// use duologue::mcp;
@@ -42,16 +42,18 @@ where
     let handler = move |message: RawObject| -> BoxFuture<Option<RawObject>> {
         let handler = Arc::clone(&handler);
         Box::pin(async move {
-            let incoming = Incoming::of(&message);
-            let response = caught(|| handler(message)).await;
-            let Incoming::Request { id, .. } = incoming else {
+            let id = rpc::request_id(&message);
+            let response = catch_panic(|| handler(message)).await;
+            let Some(id) = id else {
                 return response.unwrap_or_default();
             };
             Some(match response {
                 Ok(Some(response)) => response,
-                Ok(None) => rpc::error(&id, rpc::METHOD_NOT_FOUND, "The server has no answer."),
-                Err(said) => {
-                    rpc::error(&id, rpc::INTERNAL_ERROR, &format!("The server panicked: {said}"))
+                Ok(None) => {
+                    rpc::error(&id, rpc::METHOD_NOT_FOUND, "The server returned no response.")
+                }
+                Err(message) => {
+                    rpc::error(&id, rpc::INTERNAL_ERROR, &format!("The server panicked: {message}"))
                 }
             })
         })

@@ -1,4 +1,4 @@
-//! What a tool gives back.
+//! What a tool returns.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -9,26 +9,26 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Whatever a tool may return.
+/// A type that a tool may return.
 ///
-/// - Texts, numbers and truth values become text; `()` becomes nothing.
-/// - A [`Value`] that is an object becomes `structuredContent`, and text for those who read only that;
-///   any other value becomes JSON text. For values of your own there is [`json`].
-/// - [`ContentBlock`]s stay what they are; [`image`] makes one of a picture.
+/// - Strings, numbers and booleans become text; `()` becomes an empty result.
+/// - A [`Value`] that is an object becomes `structuredContent`, and text for clients that read only text.
+///   Any other value becomes JSON text. Use [`json`] for types of your own.
+/// - [`ContentBlock`]s are unchanged. [`image`] makes a block from an image.
 /// - `Err` becomes a result with `isError`, which the model reads.
 ///
 /// ```
 /// use duologue::mcp::IntoToolResult;
 ///
-/// let failed: Result<String, &str> = Err("there is no such city");
+/// let failed: Result<String, &str> = Err("no such city");
 /// assert_eq!(failed.into_tool_result().is_error, Some(true));
 /// ```
 pub trait IntoToolResult {
-    /// The result as MCP has it.
+    /// Converts the value into the result of a `tools/call`.
     fn into_tool_result(self) -> CallToolResult;
 }
 
-/// Gives a value back as `structuredContent`, and as text for those who read only that.
+/// Returns a value as `structuredContent`, and as text for clients that read only text.
 ///
 /// ```
 /// let result = duologue::mcp::json(&std::collections::BTreeMap::from([("celsius", 21)]));
@@ -37,11 +37,11 @@ pub trait IntoToolResult {
 pub fn json<T: Serialize + ?Sized>(value: &T) -> CallToolResult {
     match serde_json::to_value(value) {
         Ok(value) => value.into_tool_result(),
-        Err(error) => failure(format!("The tool's result cannot be written as JSON: {error}")),
+        Err(error) => failure(format!("The tool's result is not valid JSON: {error}")),
     }
 }
 
-/// A picture, such as `image/png`.
+/// Makes a content block from an image. `mime_type` is `image/png`, for example.
 ///
 /// ```
 /// # let bytes = [0; 4];
@@ -51,7 +51,7 @@ pub fn image(mime_type: impl Into<String>, bytes: impl AsRef<[u8]>) -> ContentBl
     ContentBlock::image(STANDARD.encode(bytes), mime_type)
 }
 
-/// A result that tells the model what went wrong.
+/// A result with `isError`.
 pub(super) fn failure(text: impl Into<String>) -> CallToolResult {
     let mut result = content(vec![ContentBlock::text(text)]);
     result.is_error = Some(true);
@@ -60,7 +60,7 @@ pub(super) fn failure(text: impl Into<String>) -> CallToolResult {
 
 fn content(content: Vec<ContentBlock>) -> CallToolResult {
     let mut result = CallToolResult::default();
-    // A field of newer versions of MCP than the agent speaks.
+    // The agent uses a version of MCP that does not have this field.
     result.result_type = None;
     result.content = content;
     result
@@ -88,7 +88,7 @@ impl IntoToolResult for ContentBlock {
 impl IntoToolResult for Value {
     fn into_tool_result(self) -> CallToolResult {
         let mut result = self.to_string().into_tool_result();
-        // MCP has it that structured content is an object.
+        // MCP requires structured content to be an object.
         result.structured_content = Some(self).filter(Self::is_object);
         result
     }
@@ -104,7 +104,7 @@ impl<T: IntoToolResult, E: Display> IntoToolResult for Result<T, E> {
     fn into_tool_result(self) -> CallToolResult {
         match self {
             Ok(result) => result.into_tool_result(),
-            // The alternate form has the causes, where an error has any.
+            // The alternate form of many error types includes the causes.
             Err(error) => failure(format!("{error:#}")),
         }
     }

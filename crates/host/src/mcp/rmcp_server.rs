@@ -1,7 +1,7 @@
 //! [`rmcp`](rmcp()): servers of the official MCP SDK.
 //!
-//! `rmcp` runs a loop over a transport. Ours is two queues: what the agent says waits for the loop in a
-//! bounded channel; what the loop says is an answer to one of the [`Calls`], or goes to the [`Outbox`].
+//! `rmcp` runs a loop over a transport. This transport is two queues: messages of the agent wait for the loop
+//! in a bounded channel; messages of the loop are responses to [`Calls`], or go to the [`Outbox`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,27 +10,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use duologue_protocol::{RawObject, Text};
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientJsonRpcMessage,
-    ClientNotification, ClientRequest, ErrorData, Implementation, InitializeRequestParams,
-    JsonRpcMessage, ProtocolVersion, RequestId, ServerConfig, ServerJsonRpcMessage, ServerResult,
+    ClientNotification, ClientRequest, ErrorData, Implementation, InitializeRequest,
+    InitializeRequestParams, JsonRpcMessage, ProtocolVersion, RequestId, ServerConfig,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::service::{NotificationContext, RequestContext, serve_directly};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, Service, serve_server};
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use super::calls::Calls;
 use super::connect::{BoxFuture, McpConnection, McpServer, Outbox, OutboxClosed};
-use super::panics::caught;
+use super::panics::catch_panic;
 use super::result::failure;
 use super::rpc::{self, Incoming};
+use super::schema::misfit;
 
 /// How many messages of the agent may wait for the loop.
-const WAITING: usize = 64;
+const QUEUE: usize = 64;
 
-/// Runs a fresh service over a wire until it ends.
-type Run = dyn Fn(Wire, Handshake) -> BoxFuture<()> + Send + Sync;
+/// Runs a new service over a transport until it ends.
+type Run = dyn Fn(QueueTransport, Handshake) -> BoxFuture<()> + Send + Sync;
 
 /// A server of the official MCP SDK. Made by [`rmcp`](rmcp()).
 #[derive(Clone)]
@@ -39,13 +42,14 @@ pub struct Rmcp {
     run: Arc<Run>,
 }
 
-/// Makes a server of whatever makes services of the official MCP SDK: `ServerHandler`s and the like.
+/// Makes a server from a function that makes services of the official MCP SDK, such as `ServerHandler`s.
 ///
-/// A service is made for each agent, and again when an agent repeats the handshake; the one before is
-/// then cancelled. For a service that can be cloned: `move || service.clone()`.
+/// Each agent gets a service of its own, and a new one when it repeats the handshake; the previous service is
+/// then cancelled. For a service that implements `Clone`: `move || service.clone()`.
 ///
-/// A request that the agent withdraws is cancelled the way of `rmcp`: its `RequestContext::ct` is. What
-/// the service says through its `Peer` goes to the agent.
+/// When the agent cancels a request, `RequestContext::ct` is cancelled, as usual with `rmcp`. Messages that
+/// the service sends through its `Peer` go to the agent. A panic in a handler becomes an error response.
+/// `RequestContext::id` is a number of this library, not the agent's id.
 ///
 /// ```
 /// use duologue::mcp;
@@ -64,17 +68,18 @@ where
     S: Service<RoleServer>,
 {
     let service = Arc::new(service);
-    let run = move |wire: Wire, handshake: Handshake| -> BoxFuture<()> {
+    let run = move |transport: QueueTransport, handshake: Handshake| -> BoxFuture<()> {
         let service = Arc::clone(&service);
         Box::pin(async move {
-            let service = Guarded(service());
+            let may_block = transport.outbox.handlers_block;
+            let service = CatchPanics { service: Arc::new(service()), may_block };
             let running = match handshake {
-                Handshake::Follows => match serve_server(service, wire).await {
+                Handshake::Expected => match serve_server(service, transport).await {
                     Ok(running) => running,
-                    // The wire is dropped, and whoever waits at it is told.
+                    // Dropping the transport answers the open requests.
                     Err(_) => return,
                 },
-                Handshake::Done => serve_directly(service, wire, Some(assumed_client())),
+                Handshake::Done => serve_directly(service, transport, Some(assumed_client())),
             };
             let _ = running.waiting().await;
         })
@@ -101,12 +106,12 @@ impl fmt::Debug for Rmcp {
 /// Whether the agent does the handshake with this service.
 #[derive(Clone, Copy, Debug)]
 enum Handshake {
-    Follows,
-    /// It did it with a service before this one, or was sent the manifest of one.
+    Expected,
+    /// The agent did the handshake with an earlier service, or got a manifest.
     Done,
 }
 
-/// What is assumed of an agent that does no handshake.
+/// The client that is assumed where the agent does no handshake.
 fn assumed_client() -> InitializeRequestParams {
     let client = Implementation::new("claude-code", "unknown");
     InitializeRequestParams::new(ClientCapabilities::default(), client)
@@ -125,28 +130,30 @@ impl McpConnection for Connection {
         let parsed = match serde_json::from_str::<ClientJsonRpcMessage>(message.as_json()) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let answer = match incoming {
-                    Incoming::Request { id, .. } => {
-                        Some(rpc::error(&id, rpc::PARSE_ERROR, &error.to_string()))
+                let response = match incoming {
+                    Incoming::Request { id, method } => {
+                        Some(unreadable(&id, &method, &message, &error))
                     }
                     Incoming::Invalid => Some(rpc::invalid()),
-                    Incoming::Notification { .. } | Incoming::Response => None,
+                    Incoming::Notification | Incoming::Response => None,
                 };
-                return Box::pin(std::future::ready(answer));
+                return Box::pin(std::future::ready(response));
             }
         };
         match incoming {
             Incoming::Request { id, method } => {
                 let handshake =
-                    if method == "initialize" { Handshake::Follows } else { Handshake::Done };
+                    if method == "initialize" { Handshake::Expected } else { Handshake::Done };
                 self.request(&id, parsed, handshake)
             }
-            Incoming::Notification { method } => {
+            Incoming::Notification => {
                 let (calls, to_service) = self.service(Handshake::Done);
-                if method == "notifications/cancelled"
-                    && let Some(id) = rpc::cancelled_request(&message)
+                if let JsonRpcMessage::Notification(notification) = &parsed
+                    && let ClientNotification::CancelledNotification(cancelled) =
+                        &notification.notification
                 {
-                    calls.cancel(&id);
+                    cancel(&calls, &to_service, cancelled);
+                    return Box::pin(std::future::ready(None));
                 }
                 deliver(to_service, parsed)
             }
@@ -154,6 +161,24 @@ impl McpConnection for Connection {
             Incoming::Invalid => Box::pin(std::future::ready(Some(rpc::invalid()))),
         }
     }
+}
+
+/// The response to a request that is not valid JSON for `serde_json`, such as one with half a surrogate pair.
+/// If only the arguments of a call are affected, the model reads what is wrong.
+fn unreadable(
+    id: &Value,
+    method: &str,
+    message: &RawObject,
+    error: &serde_json::Error,
+) -> RawObject {
+    let has_arguments = message.get("params").and_then(|params| params.get("arguments")).is_some();
+    if method == "tools/call"
+        && has_arguments
+        && let Ok(result) = serde_json::to_value(misfit(error))
+    {
+        return rpc::result(id, result);
+    }
+    rpc::error(id, rpc::PARSE_ERROR, &error.to_string())
 }
 
 impl Connection {
@@ -164,36 +189,59 @@ impl Connection {
         handshake: Handshake,
     ) -> BoxFuture<Option<RawObject>> {
         let (calls, to_service) = self.service(handshake);
-        let withdraw = {
-            let (to_service, id) = (to_service.clone(), id.clone());
-            move || withdraw(to_service, id)
+        let on_cancel = {
+            let to_service = to_service.clone();
+            move |number| send_cancel(to_service, number)
         };
-        let mut call = match calls.open(id, withdraw) {
+        let mut call = match calls.open(id, on_cancel) {
             Ok(call) => call,
-            Err(answer) => return Box::pin(std::future::ready(Some(answer))),
+            Err(response) => return Box::pin(std::future::ready(Some(response))),
+        };
+        let message = match message {
+            JsonRpcMessage::Request(mut request) => {
+                request.id = RequestId::Number(call.number());
+                if matches!(handshake, Handshake::Expected) {
+                    request.request = lenient_initialize(request.request);
+                }
+                JsonRpcMessage::Request(request)
+            }
+            other => other,
         };
         let delivered = deliver(to_service, message);
         Box::pin(async move {
             delivered.await;
-            Some(call.answered().await)
+            Some(call.response().await)
         })
     }
 
-    /// The service that runs, which is a new one if the agent begins the handshake.
+    /// The running service. A new one is started if the agent begins the handshake.
     fn service(&self, handshake: Handshake) -> (Arc<Calls>, mpsc::Sender<ClientJsonRpcMessage>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(handshake, Handshake::Follows) {
+        if matches!(handshake, Handshake::Expected) {
             *running = None;
         }
         let running = running.get_or_insert_with(|| {
-            let (to_service, from_agent) = mpsc::channel(WAITING);
+            let (to_service, from_agent) = mpsc::channel(QUEUE);
             let calls = Arc::new(Calls::default());
-            let wire = Wire { from_agent, calls: Arc::clone(&calls), outbox: self.outbox.clone() };
-            let task = tokio::spawn((self.run)(wire, handshake)).abort_handle();
+            let outbox = self.outbox.clone();
+            let transport = QueueTransport { from_agent, calls: Arc::clone(&calls), outbox };
+            let task = tokio::spawn((self.run)(transport, handshake)).abort_handle();
             Running { calls, to_service, task }
         });
         (Arc::clone(&running.calls), running.to_service.clone())
     }
+}
+
+/// Accepts an `initialize` with missing or malformed parameters.
+fn lenient_initialize(request: ClientRequest) -> ClientRequest {
+    let ClientRequest::CustomRequest(request) = request else { return request };
+    let mut client = assumed_client();
+    let version = request.params.as_ref().and_then(|params| params.get("protocolVersion"));
+    if let Some(version) = version.and_then(|version| serde_json::from_value(version.clone()).ok())
+    {
+        client.protocol_version = version;
+    }
+    InitializeRequest::new(client).into()
 }
 
 /// Gives a message to the service: at once if there is room, so that messages keep their order.
@@ -201,7 +249,7 @@ fn deliver(
     to_service: mpsc::Sender<ClientJsonRpcMessage>,
     message: ClientJsonRpcMessage,
 ) -> BoxFuture<Option<RawObject>> {
-    // A service that has ended closes its calls, and they tell.
+    // A service that has ended closes its calls, which answers them.
     match to_service.try_send(message) {
         Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Box::pin(std::future::ready(None)),
         Err(mpsc::error::TrySendError::Full(message)) => Box::pin(async move {
@@ -211,19 +259,31 @@ fn deliver(
     }
 }
 
-/// Tells the service that a request is no longer wanted.
-fn withdraw(to_service: mpsc::Sender<ClientJsonRpcMessage>, id: Value) {
-    let Ok(id) = serde_json::from_value::<RequestId>(id) else { return };
-    let params = CancelledNotificationParam::new(Some(id), Some("withdrawn".to_owned()));
+/// The agent cancels a request by a notification.
+fn cancel(
+    calls: &Calls,
+    to_service: &mpsc::Sender<ClientJsonRpcMessage>,
+    cancelled: &CancelledNotification,
+) {
+    let Some(id) = cancelled.params.request_id.clone() else { return };
+    let Some(number) = calls.number(&id.into_json_value()) else { return };
+    calls.cancel(number);
+    send_cancel(to_service.clone(), number);
+}
+
+/// Sends the service a notification that a request is cancelled.
+fn send_cancel(to_service: mpsc::Sender<ClientJsonRpcMessage>, number: i64) {
+    let reason = Some("cancelled by the agent".to_owned());
+    let params = CancelledNotificationParam::new(Some(RequestId::Number(number)), reason);
     let notification = CancelledNotification::new(params);
     let message = JsonRpcMessage::notification(ClientNotification::from(notification));
     let delivered = deliver(to_service, message);
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+    if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(delivered);
     }
 }
 
-/// A service at work. Dropping it cancels the service and all it works on.
+/// A running service. Dropping it cancels the service and its requests.
 struct Running {
     calls: Arc<Calls>,
     to_service: mpsc::Sender<ClientJsonRpcMessage>,
@@ -238,20 +298,20 @@ impl Drop for Running {
 }
 
 /// The service's end of the two queues.
-struct Wire {
+struct QueueTransport {
     from_agent: mpsc::Receiver<ClientJsonRpcMessage>,
     calls: Arc<Calls>,
     outbox: Outbox,
 }
 
-impl Transport<RoleServer> for Wire {
+impl Transport<RoleServer> for QueueTransport {
     type Error = OutboxClosed;
 
     fn send(
         &mut self,
-        message: ServerJsonRpcMessage,
+        mut message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), OutboxClosed>> + Send + 'static {
-        let id = match &message {
+        let number = match &message {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             JsonRpcMessage::Error(error) => error.id.clone(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
@@ -259,15 +319,21 @@ impl Transport<RoleServer> for Wire {
         let calls = Arc::clone(&self.calls);
         let outbox = self.outbox.clone();
         async move {
-            let written = RawObject::of(&message);
-            match (id.map(RequestId::into_json_value), written) {
-                (Some(id), Ok(answer)) => calls.answer(&id, answer),
-                (Some(id), Err(fault)) => {
-                    let message = format!("The answer cannot be written: {fault}");
-                    calls.answer(&id, rpc::error(&id, rpc::INTERNAL_ERROR, &message));
+            match number {
+                Some(RequestId::Number(number)) => calls.answer(number, |id| {
+                    set_id(&mut message, id);
+                    RawObject::of(&message).unwrap_or_else(|fault| {
+                        let text = format!("The response is not valid JSON: {fault}");
+                        rpc::error(id, rpc::INTERNAL_ERROR, &text)
+                    })
+                }),
+                // No request of ours has such an id.
+                Some(RequestId::String(_)) => {}
+                None => {
+                    if let Ok(message) = RawObject::of(&message) {
+                        outbox.send(message).await?;
+                    }
                 }
-                (None, Ok(message)) => outbox.send(message).await?,
-                (None, Err(_)) => {}
             }
             Ok(())
         }
@@ -283,29 +349,52 @@ impl Transport<RoleServer> for Wire {
     }
 }
 
-impl Drop for Wire {
+/// Gives a response the agent's id.
+fn set_id(message: &mut ServerJsonRpcMessage, id: &Value) {
+    let Ok(id) = serde_json::from_value::<RequestId>(id.clone()) else { return };
+    match message {
+        JsonRpcMessage::Response(response) => response.id = id,
+        JsonRpcMessage::Error(error) => error.id = Some(id),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+    }
+}
+
+impl Drop for QueueTransport {
     fn drop(&mut self) {
         self.calls.close();
     }
 }
 
-/// A service whose panics are answers: `rmcp` gives none to a request whose handler panics.
-struct Guarded<S>(S);
+/// A service whose panics become responses: `rmcp` does not answer a request whose handler panics.
+struct CatchPanics<S> {
+    service: Arc<S>,
+    /// Handlers may block, so each request runs on a thread of its own.
+    may_block: bool,
+}
 
-impl<S: Service<RoleServer>> Service<RoleServer> for Guarded<S> {
+impl<S: Service<RoleServer>> Service<RoleServer> for CatchPanics<S> {
     async fn handle_request(
         &self,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
         let is_call = matches!(request, ClientRequest::CallToolRequest(_));
-        match caught(|| self.0.handle_request(request, context)).await {
+        let service = Arc::clone(&self.service);
+        let work = async move { catch_panic(|| service.handle_request(request, context)).await };
+        let result = if self.may_block {
+            let runtime = Handle::current();
+            let thread = tokio::task::spawn_blocking(move || runtime.block_on(work));
+            thread.await.unwrap_or_else(|error| Err(error.to_string()))
+        } else {
+            work.await
+        };
+        match result {
             Ok(result) => result,
-            Err(said) if is_call => {
-                Ok(ServerResult::CallToolResult(failure(format!("The tool panicked: {said}"))))
+            Err(message) if is_call => {
+                Ok(ServerResult::CallToolResult(failure(format!("The tool panicked: {message}"))))
             }
-            Err(said) => {
-                Err(ErrorData::internal_error(format!("The server panicked: {said}"), None))
+            Err(message) => {
+                Err(ErrorData::internal_error(format!("The server panicked: {message}"), None))
             }
         }
     }
@@ -315,14 +404,15 @@ impl<S: Service<RoleServer>> Service<RoleServer> for Guarded<S> {
         notification: ClientNotification,
         context: NotificationContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        caught(|| self.0.handle_notification(notification, context)).await.unwrap_or(Ok(()))
+        let handled = catch_panic(|| self.service.handle_notification(notification, context));
+        handled.await.unwrap_or(Ok(()))
     }
 
     fn get_info(&self) -> ServerConfig {
-        self.0.get_info()
+        self.service.get_info()
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        self.0.supported_protocol_versions()
+        self.service.supported_protocol_versions()
     }
 }

@@ -1,64 +1,62 @@
-//! JSON-RPC, as far as a server needs it: what a message is, and how it is answered.
+//! The JSON-RPC that a server needs: classifying messages and writing responses.
 
-use duologue_protocol::{RawObject, Text};
+use duologue_protocol::RawObject;
+#[cfg(feature = "mcp")]
+use duologue_protocol::Text;
 use serde_json::{Map, Value, json};
 
-/// The message is no JSON that can be read.
-pub(super) const PARSE_ERROR: i32 = -32700;
-/// The message is no JSON-RPC request.
-pub(super) const INVALID_REQUEST: i32 = -32600;
-/// Nobody knows the method.
 pub(super) const METHOD_NOT_FOUND: i32 = -32601;
-/// The parameters do not fit the method. MCP wants it for unknown tools, too.
-pub(super) const INVALID_PARAMS: i32 = -32602;
-/// The server failed.
 pub(super) const INTERNAL_ERROR: i32 = -32603;
-/// The request was withdrawn. JSON-RPC has no code for it; this is the one of LSP.
-pub(super) const CANCELLED: i32 = -32800;
+#[cfg(feature = "mcp")]
+pub(super) const PARSE_ERROR: i32 = -32700;
+#[cfg(feature = "mcp")]
+pub(super) const INVALID_REQUEST: i32 = -32600;
 
-/// What a message of the agent is.
+/// The id of a message that is a request.
+pub(super) fn request_id(message: &RawObject) -> Option<Value> {
+    message.get("method")?.as_str()?;
+    let id = message.get("id")?.to_value().ok()?;
+    (id.is_string() || id.is_number()).then_some(id)
+}
+
+/// The kind of a message of the agent.
+#[cfg(feature = "mcp")]
 #[derive(Debug)]
 pub(super) enum Incoming {
     Request { id: Value, method: Text },
-    Notification { method: Text },
+    Notification,
     Response,
     Invalid,
 }
 
+#[cfg(feature = "mcp")]
 impl Incoming {
     pub(super) fn of(message: &RawObject) -> Self {
         let method = message.get("method").and_then(|method| method.as_str());
         match (message.get("id"), method) {
-            (Some(id), Some(method)) => match id.to_value() {
-                Ok(id @ (Value::String(_) | Value::Number(_))) => Self::Request { id, method },
-                _ => Self::Invalid,
+            (Some(_), Some(method)) => match request_id(message) {
+                Some(id) => Self::Request { id, method },
+                None => Self::Invalid,
             },
-            (None, Some(method)) => Self::Notification { method },
+            (None, Some(_)) => Self::Notification,
             (Some(_), None) => Self::Response,
             (None, None) => Self::Invalid,
         }
     }
 }
 
-/// The request that a `notifications/cancelled` is about.
-pub(super) fn cancelled_request(message: &RawObject) -> Option<Value> {
-    message.get("params")?.get("requestId")?.to_value().ok()
-}
-
+#[cfg(feature = "mcp")]
 pub(super) fn result(id: &Value, result: Value) -> RawObject {
-    answer(id, "result", result)
+    response(id, "result", result)
 }
 
 pub(super) fn error(id: &Value, code: i32, message: &str) -> RawObject {
-    answer(id, "error", json!({ "code": code, "message": message }))
+    response(id, "error", json!({ "code": code, "message": message }))
 }
 
+#[cfg(feature = "mcp")]
 pub(super) fn invalid() -> RawObject {
     error(&Value::Null, INVALID_REQUEST, "This is neither a request nor a notification.")
-}
-
-pub(super) fn cancelled(id: &Value) -> RawObject {
-    error(id, CANCELLED, "The request was withdrawn.")
 }
 
 /// What the agent gets for a notification, which has no response.
@@ -69,7 +67,7 @@ pub(super) fn acknowledgement() -> RawObject {
     RawObject::from(message)
 }
 
-fn answer(id: &Value, field: &str, value: Value) -> RawObject {
+fn response(id: &Value, field: &str, value: Value) -> RawObject {
     let mut message = Map::new();
     message.insert("jsonrpc".to_owned(), "2.0".into());
     message.insert("id".to_owned(), id.clone());

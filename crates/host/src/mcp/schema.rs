@@ -1,31 +1,35 @@
 //! The schema of a tool's input, and how its input is read.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::marker::PhantomData;
 
+use rmcp::model::CallToolResult;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// The field that holds an input which is no object.
+use super::result::failure;
+
+/// The field that holds an input that is not an object.
 const FIELD: &str = "input";
 
-/// How the type of an input becomes an object, which the input of a tool must be.
+/// How an input type is represented as an object. The input of a tool must be an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shape {
-    /// It is one.
+    /// The type is an object.
     Object,
-    /// There is no input: `()`.
+    /// There is no input: the type is `()`.
     Nothing,
-    /// It is something else, and becomes the only field of one.
+    /// The value is the only field of an object.
     Wrapped,
 }
 
 pub(super) fn input_schema<I: JsonSchema>() -> (Map<String, Value>, Shape) {
     let mut schema = object_of::<I>();
     let alternatives = ["oneOf", "anyOf", "allOf", "$ref"];
-    // The model's API refuses alternatives at the top level.
+    // The Messages API rejects alternatives at the top level.
     let plain = !alternatives.iter().any(|keyword| schema.contains_key(*keyword));
     match schema.get("type").and_then(Value::as_str) {
         Some("object") if plain => (schema, Shape::Object),
@@ -37,7 +41,7 @@ pub(super) fn input_schema<I: JsonSchema>() -> (Map<String, Value>, Shape) {
         None if plain
             && !["type", "enum", "const"].iter().any(|word| schema.contains_key(*word)) =>
         {
-            // Anything goes, so an object does.
+            // The schema allows any value, so it allows an object.
             schema.insert("type".to_owned(), "object".into());
             (schema, Shape::Object)
         }
@@ -58,10 +62,17 @@ pub(super) fn read_input<I: DeserializeOwned>(
     })
 }
 
+/// The result of a call whose input does not fit.
+pub(super) fn misfit(error: &dyn Display) -> CallToolResult {
+    failure(format!(
+        "The input does not fit the tool's schema: {error}. Call it again with an input that does."
+    ))
+}
+
 fn object_of<I: JsonSchema>() -> Map<String, Value> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<I>();
     let Value::Object(mut schema) = schema.to_value() else { return Map::new() };
-    // Some clients check `$schema` against the drafts they know. The title is the name of a Rust type.
+    // Some clients reject a `$schema` that they do not support. The title is the name of a Rust type.
     schema.remove("$schema");
     schema.remove("title");
     schema

@@ -2,32 +2,42 @@
 
 use std::sync::Arc;
 
-use duologue_protocol::{RawJson, RawObject, Text};
-use rmcp::model::ProtocolVersion;
+use duologue_protocol::Text;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use super::calls::Calls;
-use super::connect::{BoxFuture, McpConnection, McpServer, Outbox};
-use super::panics::caught;
+use super::connect::{McpConnection, McpServer, Outbox};
+use super::panics::catch_panic;
 use super::result::failure;
-use super::rpc::{self, Incoming};
-use super::tool::{Tool, ToolCall};
+use super::rmcp_server::rmcp;
+use super::tool::{CallContext, Tool};
 
 /// A server made of tools. Made by [`server`].
+///
+/// It is a `ServerHandler` of the official MCP SDK, so it can also be served over that SDK's transports.
 #[derive(Clone, Debug)]
 pub struct Server {
-    about: Arc<About>,
+    definition: Arc<Definition>,
 }
 
 #[derive(Clone, Debug)]
-struct About {
+struct Definition {
     name: Text,
     version: String,
     instructions: Option<String>,
     tools: Vec<Tool>,
 }
 
-/// Makes a server that has no tools yet.
+/// Makes a server without tools.
 ///
 /// ```
 /// use duologue::mcp;
@@ -39,29 +49,30 @@ struct About {
 /// ```
 pub fn server(name: impl Into<Text>) -> Server {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let about = About { name: name.into(), version, instructions: None, tools: Vec::new() };
-    Server { about: Arc::new(about) }
+    let definition =
+        Definition { name: name.into(), version, instructions: None, tools: Vec::new() };
+    Server { definition: Arc::new(definition) }
 }
 
 impl Server {
-    /// Its version. Without it, that of this crate.
+    /// Sets the server's version. The default is the version of this crate.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
-        Arc::make_mut(&mut self.about).version = version.into();
+        Arc::make_mut(&mut self.definition).version = version.into();
         self
     }
 
-    /// What the model should know about the tools as a whole.
+    /// Sets instructions for the model about the tools as a whole.
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
-        Arc::make_mut(&mut self.about).instructions = Some(instructions.into());
+        Arc::make_mut(&mut self.definition).instructions = Some(instructions.into());
         self
     }
 
-    /// Adds a tool. It replaces one of the same name.
+    /// Adds a tool. It replaces a tool of the same name.
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
-        let tools = &mut Arc::make_mut(&mut self.about).tools;
+        let tools = &mut Arc::make_mut(&mut self.definition).tools;
         match tools.iter_mut().find(|known| known.name() == tool.name()) {
             Some(known) => *known = tool,
             None => tools.push(tool),
@@ -69,117 +80,123 @@ impl Server {
         self
     }
 
-    /// Its tools.
+    /// The server's tools.
     pub fn tools(&self) -> &[Tool] {
-        &self.about.tools
+        &self.definition.tools
+    }
+
+    /// Calls a tool until it returns or the request is cancelled. A panic becomes an error for the model.
+    async fn call(
+        &self,
+        name: &str,
+        arguments: Value,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let Some(tool) = self.tools().iter().find(|tool| name == tool.name()) else {
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
+        };
+        let call = CallContext::new(&context.meta);
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Ok(failure("The call was cancelled.")),
+            result = catch_panic(|| tool.call(arguments, call)) => Ok(result.unwrap_or_else(|message| {
+                failure(format!("The tool \"{name}\" panicked: {message}"))
+            })),
+        }
     }
 }
 
 impl McpServer for Server {
     fn name(&self) -> &str {
-        &self.about.name
+        &self.definition.name
     }
 
-    fn connect(&self, _: Outbox) -> Arc<dyn McpConnection> {
-        Arc::new(Connection { about: Arc::clone(&self.about), calls: Arc::default() })
-    }
-}
-
-struct Connection {
-    about: Arc<About>,
-    calls: Arc<Calls>,
-}
-
-impl McpConnection for Connection {
-    fn handle(&self, message: RawObject) -> BoxFuture<Option<RawObject>> {
-        let answer = match Incoming::of(&message) {
-            Incoming::Request { id, method } if method == "tools/call" => {
-                return self.call(id, &message);
-            }
-            Incoming::Request { id, method } => Some(self.about.answer(&id, &method, &message)),
-            Incoming::Notification { method } => {
-                if method == "notifications/cancelled"
-                    && let Some(id) = rpc::cancelled_request(&message)
-                {
-                    self.calls.cancel(&id);
-                }
-                None
-            }
-            Incoming::Response => None,
-            Incoming::Invalid => Some(rpc::invalid()),
-        };
-        Box::pin(std::future::ready(answer))
+    fn connect(&self, outbox: Outbox) -> Arc<dyn McpConnection> {
+        let service = self.clone();
+        rmcp(self.definition.name.clone(), move || service.clone()).connect(outbox)
     }
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.calls.close();
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let Definition { name, version, instructions, .. } = &*self.definition;
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut info = ServerConfig::new(capabilities)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+            .with_server_info(Implementation::new(name.as_str(), version.as_str()));
+        info.instructions.clone_from(instructions);
+        info
     }
-}
 
-impl Connection {
-    fn call(&self, id: Value, message: &RawObject) -> BoxFuture<Option<RawObject>> {
-        let params = message.get("params").unwrap_or_default();
-        let name = params.get("name").and_then(|name| name.as_str()).unwrap_or_default();
-        let Some(tool) = self.about.tools.iter().find(|tool| name == tool.name()).cloned() else {
-            let error = rpc::error(&id, rpc::INVALID_PARAMS, &format!("Unknown tool: {name}"));
-            return Box::pin(std::future::ready(Some(error)));
-        };
-        let arguments = params.get("arguments").filter(|arguments| !arguments.is_null());
-        let arguments = arguments.unwrap_or_else(|| RawJson::from(json!({})));
-        let about_call = ToolCall::new(&params);
-        let mut call = match self.calls.open(&id, || {}) {
-            Ok(call) => call,
-            Err(answer) => return Box::pin(std::future::ready(Some(answer))),
-        };
-        // Dropping this future drops the tool's, and so does an answer from elsewhere.
-        Box::pin(async move {
-            tokio::select! {
-                biased;
-                answer = call.answered() => Some(answer),
-                result = caught(|| tool.call(arguments, about_call)) => {
-                    let result = result.unwrap_or_else(|said| {
-                        failure(format!("The tool \"{}\" panicked: {said}", tool.name()))
-                    });
-                    Some(match serde_json::to_value(&result) {
-                        Ok(result) => rpc::result(&id, result),
-                        Err(error) => rpc::error(&id, rpc::INTERNAL_ERROR, &error.to_string()),
-                    })
-                }
-            }
-        })
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools().iter().map(|tool| tool.definition().clone());
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
-}
 
-impl About {
-    fn answer(&self, id: &Value, method: &str, message: &RawObject) -> RawObject {
-        match method {
-            "initialize" => rpc::result(id, self.initialize(message)),
-            "ping" => rpc::result(id, json!({})),
-            "tools/list" => {
-                let tools: Vec<_> = self.tools.iter().map(Tool::description).collect();
-                rpc::result(id, json!({ "tools": tools }))
-            }
-            _ => rpc::error(id, rpc::METHOD_NOT_FOUND, &format!("Unknown method: {method}")),
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        self.call(&request.name, arguments, context).await.map(Into::into)
+    }
+
+    /// `rmcp` also passes requests here whose parameters it cannot read. The model should read what is wrong
+    /// with the arguments of a call, so the tool gets them as they are.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != "tools/call" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
+        let mut params = request.params.unwrap_or_default();
+        let name = params.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let arguments = params.get_mut("arguments").map(Value::take);
+        let arguments = arguments.filter(|value| !value.is_null()).unwrap_or_else(|| json!({}));
+        let result = self.call(&name, arguments, context).await?;
+        serde_json::to_value(result)
+            .map(CustomResult::new)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    fn initialize(&self, message: &RawObject) -> Value {
-        let asked = message.get("params").and_then(|params| params.get("protocolVersion"));
-        let asked = asked.and_then(|version| version.as_str()).unwrap_or_default();
-        let version = ProtocolVersion::KNOWN_VERSIONS
-            .iter()
-            .find(|known| known.has_initialize() && asked == known.as_str())
-            .unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE);
-        let mut result = json!({
-            "protocolVersion": version,
-            "capabilities": { "tools": {} },
-            "serverInfo": { "name": self.name.as_str(), "version": self.version },
-        });
-        if let Some(instructions) = &self.instructions {
-            result["instructions"] = instructions.as_str().into();
-        }
-        result
+    // The server has tools only. `rmcp` would answer these with empty lists.
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 }

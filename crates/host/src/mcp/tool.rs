@@ -4,34 +4,32 @@ use std::fmt;
 use std::sync::Arc;
 
 use duologue_protocol::{RawJson, ToolUseId};
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, MetaObject, RequestMetaObject};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::connect::BoxFuture;
-use super::result::{IntoToolResult, failure};
-use super::schema::{input_schema, read_input};
+use super::result::IntoToolResult;
+use super::schema::{input_schema, misfit, read_input};
 
-type Handler = dyn Fn(RawJson, ToolCall) -> BoxFuture<CallToolResult> + Send + Sync;
+type Handler = dyn Fn(Value, CallContext) -> BoxFuture<CallToolResult> + Send + Sync;
 
-/// A function that the agent can call, and what the agent is told about it. Made by [`tool`].
+/// A function that the agent can call, and its definition. Made by [`tool`].
 #[derive(Clone)]
 pub struct Tool {
-    name: String,
-    /// As `tools/list` has it.
-    description: Map<String, Value>,
+    definition: rmcp::model::Tool,
     handler: Arc<Handler>,
 }
 
-/// Makes a tool of an async function. The schema of its input is derived: comments on the fields become
-/// descriptions that the model reads. What it may return says [`IntoToolResult`].
+/// Makes a tool from an async function. The input's schema is derived from its type: doc comments on the
+/// fields become descriptions that the model reads. [`IntoToolResult`] lists what the function may return.
 ///
-/// An input that does not fit is not a matter of the function: the model is told what is wrong. The
-/// function is dropped where it waits if the agent loses interest; if it panics, the model is told so.
+/// If an input does not fit the schema, the function is not called, and the model reads what is wrong. If
+/// the agent cancels the call, the function's future is dropped. If it panics, the model reads the message.
 ///
-/// An input that is a struct is best. `()` stands for none, and anything else becomes the field `input`
-/// of an object.
+/// Use a struct as the input where possible. `()` means no input. Any other type becomes the field `input` of
+/// an object.
 ///
 /// ```
 /// use duologue::mcp;
@@ -57,12 +55,12 @@ where
     tool_with(name, description, move |input, _| function(input))
 }
 
-/// The same as [`tool`], for a function that wants to know about the call.
+/// Like [`tool`], for a function that also takes the [`CallContext`].
 ///
 /// ```
-/// use duologue::mcp::{self, ToolCall};
+/// use duologue::mcp::{self, CallContext};
 ///
-/// let tool = mcp::tool_with("who", "Tells the id of this call", |_: (), call: ToolCall| async move {
+/// let tool = mcp::tool_with("who", "Returns the id of this call", |_: (), call: CallContext| async move {
 ///     call.tool_use_id().map_or("unknown".to_owned(), |id| id.to_string())
 /// });
 /// ```
@@ -73,138 +71,128 @@ pub fn tool_with<I, F, Fut>(
 ) -> Tool
 where
     I: DeserializeOwned + JsonSchema + Send + 'static,
-    F: Fn(I, ToolCall) -> Fut + Send + Sync + 'static,
+    F: Fn(I, CallContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output: IntoToolResult> + Send + 'static,
 {
-    let name = name.into();
     let (schema, shape) = input_schema::<I>();
-    let mut told = Map::new();
-    told.insert("name".to_owned(), name.clone().into());
-    told.insert("description".to_owned(), description.into().into());
-    told.insert("inputSchema".to_owned(), Value::Object(schema));
+    let name: String = name.into();
+    let description: String = description.into();
+    let definition = rmcp::model::Tool::new(name, description, schema);
     let function = Arc::new(function);
-    let handler = move |arguments: RawJson, call: ToolCall| -> BoxFuture<CallToolResult> {
+    let handler = move |arguments: Value, call: CallContext| -> BoxFuture<CallToolResult> {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            let input = arguments.to_value().and_then(|value| read_input(value, shape));
-            match input {
+            match read_input(arguments, shape) {
                 Ok(input) => function(input, call).await.into_tool_result(),
-                Err(error) => failure(format!(
-                    "The input does not fit the tool's schema: {error}. Call it again with an input that does."
-                )),
+                Err(error) => misfit(&error),
             }
         })
     };
-    Tool { name, description: told, handler: Arc::new(handler) }
+    Tool { definition, handler: Arc::new(handler) }
 }
 
 impl Tool {
-    /// A title for people.
+    /// Sets a title to show to people.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.description.insert("title".to_owned(), title.into().into());
+        self.definition.title = Some(title.into());
         self
     }
 
-    /// It changes nothing.
+    /// Declares that the tool changes nothing.
     #[must_use]
-    pub fn read_only(self) -> Self {
-        self.annotation("readOnlyHint", true)
+    pub fn read_only(mut self) -> Self {
+        self.definition.annotations.get_or_insert_default().read_only_hint = Some(true);
+        self
     }
 
-    /// Whether it may destroy something.
+    /// Declares whether the tool may destroy something.
     #[must_use]
-    pub fn destructive(self, destructive: bool) -> Self {
-        self.annotation("destructiveHint", destructive)
+    pub fn destructive(mut self, destructive: bool) -> Self {
+        self.definition.annotations.get_or_insert_default().destructive_hint = Some(destructive);
+        self
     }
 
-    /// Calling it twice is as good as calling it once.
+    /// Declares that repeating a call has no additional effect.
     #[must_use]
-    pub fn idempotent(self) -> Self {
-        self.annotation("idempotentHint", true)
+    pub fn idempotent(mut self) -> Self {
+        self.definition.annotations.get_or_insert_default().idempotent_hint = Some(true);
+        self
     }
 
-    /// Whether it reaches out into the world.
+    /// Declares whether the tool interacts with external systems.
     #[must_use]
-    pub fn open_world(self, open_world: bool) -> Self {
-        self.annotation("openWorldHint", open_world)
+    pub fn open_world(mut self, open_world: bool) -> Self {
+        self.definition.annotations.get_or_insert_default().open_world_hint = Some(open_world);
+        self
     }
 
-    /// The model sees it at once, and need not search for it.
+    /// Shows the tool to the model at once, instead of leaving it to tool search.
     #[must_use]
     pub fn always_load(self) -> Self {
         self.meta("anthropic/alwaysLoad", true)
     }
 
-    /// Words by which the model may find it when it searches for tools.
+    /// Sets keywords by which the model finds the tool with tool search.
     #[must_use]
     pub fn search_hint(self, hint: impl Into<String>) -> Self {
         self.meta("anthropic/searchHint", hint.into())
     }
 
-    /// How many characters its result may have before the agent puts it into a file.
+    /// Sets how many characters a result may have before the agent puts it into a file.
     #[must_use]
     pub fn max_result_size_chars(self, limit: u64) -> Self {
         self.meta("anthropic/maxResultSizeChars", limit)
     }
 
-    /// Any other metadata.
+    /// Sets any other metadata (`_meta`).
     #[must_use]
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        put(&mut self.description, "_meta", key.into(), value.into());
+        let meta = self.definition.meta.get_or_insert_with(MetaObject::new);
+        meta.0.insert(key.into(), value.into());
         self
     }
 
-    fn annotation(mut self, key: &str, value: bool) -> Self {
-        put(&mut self.description, "annotations", key.to_owned(), value.into());
-        self
-    }
-
-    /// Its name.
+    /// The tool's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.definition.name
     }
 
-    /// What the agent is told about it, as `tools/list` has it.
-    pub fn description(&self) -> &Map<String, Value> {
-        &self.description
+    /// The tool's definition, as `tools/list` returns it.
+    pub const fn definition(&self) -> &rmcp::model::Tool {
+        &self.definition
     }
 
-    pub(super) fn call(&self, arguments: RawJson, call: ToolCall) -> BoxFuture<CallToolResult> {
+    pub(super) fn call(&self, arguments: Value, call: CallContext) -> BoxFuture<CallToolResult> {
         (self.handler)(arguments, call)
-    }
-}
-
-fn put(object: &mut Map<String, Value>, field: &str, key: String, value: Value) {
-    if let Value::Object(inner) = object.entry(field).or_insert_with(|| json!({})) {
-        inner.insert(key, value);
     }
 }
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tool").field("description", &self.description).finish_non_exhaustive()
+        f.debug_struct("Tool").field("definition", &self.definition).finish_non_exhaustive()
     }
 }
 
-/// A call of a tool.
+/// What the agent sends with a call, besides the input.
 #[derive(Clone, Debug)]
-pub struct ToolCall {
+pub struct CallContext {
     meta: RawJson,
 }
 
-impl ToolCall {
-    pub(super) fn new(params: &RawJson) -> Self {
-        Self { meta: params.get("_meta").unwrap_or_default() }
+impl CallContext {
+    pub(super) fn new(meta: &RequestMetaObject) -> Self {
+        let meta = if meta.0.0.is_empty() { Value::Null } else { Value::Object(meta.0.0.clone()) };
+        Self { meta: meta.into() }
     }
 
-    /// The call, as it is named in the conversation.
+    /// The id of the tool call in the conversation.
     pub fn tool_use_id(&self) -> Option<ToolUseId> {
         self.meta.get("claudecode/toolUseId")?.read().ok()
     }
 
-    /// What else the agent says about the call; `null` if nothing.
-    pub fn meta(&self) -> &RawJson {
+    /// All metadata of the call (`_meta`); `null` if there is none.
+    pub const fn meta(&self) -> &RawJson {
         &self.meta
     }
 }

@@ -1,4 +1,4 @@
-//! [`Slot`]: the child, behind a lock, so that nobody signals a number that is no longer its own.
+//! [`Slot`]: the child, behind a lock, so that no signal goes to an id that the system has reused.
 
 use std::io;
 use std::pin::pin;
@@ -12,21 +12,21 @@ use super::guard::Guarded;
 use super::ladder::Rung;
 use super::tree::Strays;
 
-/// The child, which leads the group of its number.
+/// The child. It leads the process group with its id.
 #[derive(Debug)]
 pub(super) struct Slot {
     child: Child,
     pid: u32,
-    /// Its number may belong to somebody else now.
+    /// The system may have reused the id.
     reaped: bool,
     /// The rest of the group was killed.
     cleared: bool,
-    /// What it took so far.
+    /// The last step that was taken to end it.
     rung: Rung,
     guarded: Option<Guarded>,
-    /// Who descended from it when it was asked to end by a signal, and had left the group.
+    /// The descendants outside of the group, found when the group got TERM.
     strays: Strays,
-    /// Who waits for the end.
+    /// The task that waits for the exit.
     waiting: Option<Waker>,
 }
 
@@ -48,7 +48,7 @@ impl Slot {
         self.rung
     }
 
-    /// The next step was taken. Once the child is reaped, none was needed.
+    /// Notes that a step was taken. Steps after reaping do not count.
     pub(super) fn climb(&mut self, rung: Rung) {
         if !self.reaped {
             self.rung = self.rung.max(rung);
@@ -60,28 +60,25 @@ impl Slot {
         if self.reaped {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the agent has ended"));
         }
-        if cfg!(not(unix)) && signal == Signal::Kill {
-            return self.child.start_kill();
-        }
         group::signal_process(self.pid, signal)
     }
 
-    /// Asks the group to end.
+    /// Sends TERM to the group.
     pub(super) fn terminate(&mut self) {
         self.climb(Rung::Term);
         if !self.reaped {
-            // Once it has ended, nobody can tell whose they were.
+            // After its exit, the descendants can no longer be found.
             self.strays = Strays::of(self.pid);
             let _ = group::signal_group(self.pid, Signal::Term);
         }
     }
 
-    /// Kills the group, the child even if it left that, and what else descends from it.
+    /// Kills the group, the child even if it has left the group, and its other descendants.
     pub(super) fn kill(&mut self) {
         if self.reaped {
             return;
         }
-        // One that has ended already needed no killing, only its group.
+        // If the child has already exited, only its group is killed.
         if !group::awaits_reaping(self.pid) {
             self.climb(Rung::Kill);
         }
@@ -91,16 +88,16 @@ impl Slot {
         strays.kill();
     }
 
-    /// Waits for the child, kills what is left of its group, and reaps it: in this order, for its
-    /// number is its own until it is reaped.
+    /// Waits for the child, kills the rest of its group, and reaps the child, in this order: its id is not reused
+    /// before it is reaped.
     ///
-    /// If the child ends between the first two steps, it is reaped before the group is killed, by
-    /// microseconds. The system would have to give out every other number first to use it again.
+    /// If the child exits between the first two steps, it is reaped microseconds before the group is killed. The
+    /// system would have to use all other ids in that time to reuse this one.
     pub(super) fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<ExitStatus>> {
         if !self.reaped && group::awaits_reaping(self.pid) {
             self.clear();
         }
-        // What this future knows is in the child: it may be made anew each time.
+        // The future keeps its state in the child, so it can be created again for each poll.
         let polled = pin!(self.child.wait()).poll(context);
         if polled.is_ready() {
             self.clear();
@@ -116,7 +113,7 @@ impl Slot {
         if !self.reaped && !matches!(self.child.try_wait(), Ok(None)) {
             self.clear();
             self.reaped = true;
-            // Tokio does not: to it, a child that was reaped here has no more news.
+            // Tokio does not wake the task for a child that was reaped here.
             if let Some(waiting) = self.waiting.take() {
                 waiting.wake();
             }
@@ -124,8 +121,8 @@ impl Slot {
         self.reaped
     }
 
-    /// The child has ended: its group does too, and needs no guard any more. One that had to be signalled
-    /// takes along whoever left the group.
+    /// Kills the rest of the group after the child's exit, and the descendants outside of the group if the child
+    /// got a signal. The group needs no guard any more.
     fn clear(&mut self) {
         if !self.cleared && !self.reaped {
             self.cleared = true;

@@ -1,4 +1,4 @@
-//! [`Process`], which owns an agent, and [`Control`], which tasks share.
+//! [`Process`], the owner of a process, and [`Control`], the handle that tasks share.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,25 +11,22 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time;
 
+use crate::timeouts::{DROP_WAIT, EXIT_SETTLE};
+
 use super::child::Slot;
 use super::group::{self, Signal};
 use super::ladder::{ExitReport, Ladder, Rung};
 use super::spawn::Files;
 use super::stderr::Tail;
+use super::tree;
 
-/// How long stderr and the group may take to end once the leader has.
-const SETTLE: Duration = Duration::from_millis(200);
-
-/// How long a drop may take to reap what it killed.
-const DROP: Duration = Duration::from_millis(100);
-
-/// An agent's process. Dropped, it kills the whole group.
+/// An agent's process. Dropping it kills the whole group.
 #[derive(Debug)]
 pub(crate) struct Process {
     control: Control,
 }
 
-/// What can be done to a process, from any task. Clones share it, and keep nothing alive.
+/// A handle to a process, for any task. Clones do not keep the process alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     shared: Arc<Shared>,
@@ -42,11 +39,11 @@ struct Shared {
     slot: Mutex<Slot>,
     tail: Tail,
     unguarded: Option<String>,
-    /// The plan's files, which go with the process.
+    /// The plan's files. They are removed with the process.
     files: Mutex<Option<Files>>,
 }
 
-/// What a process begins with.
+/// The parts of a new process.
 pub(super) struct Beginning {
     pub(super) pid: u32,
     pub(super) slot: Slot,
@@ -57,7 +54,7 @@ pub(super) struct Beginning {
 }
 
 impl Process {
-    /// Watches over a process from now on. Needs a runtime.
+    /// Starts to wait for the exit. Needs a runtime.
     pub(super) fn new(begin: Beginning) -> Self {
         let Beginning { pid, slot, tail, drain, unguarded, files } = begin;
         let (slot, files) = (Mutex::new(slot), Mutex::new(files));
@@ -67,7 +64,7 @@ impl Process {
         Self { control: Control { shared, ended } }
     }
 
-    /// For other tasks.
+    /// A handle for other tasks.
     pub(crate) fn control(&self) -> Control {
         self.control.clone()
     }
@@ -82,12 +79,12 @@ impl Deref for Process {
 }
 
 impl Drop for Process {
-    /// Kills and reaps without a runtime. The little wait is bounded: what takes longer is left to
-    /// the task that waits for the end, or to tokio, which reaps orphans when it next can.
+    /// Kills and reaps without a runtime. The wait is short: after that, the task that waits for the exit reaps
+    /// it, or tokio does.
     fn drop(&mut self) {
         let shared = &self.control.shared;
         shared.slot().kill();
-        let until = Instant::now() + DROP;
+        let until = Instant::now() + DROP_WAIT;
         let mut pause = Duration::from_micros(100);
         while !shared.slot().try_reap() && Instant::now() < until {
             thread::sleep(pause);
@@ -98,47 +95,51 @@ impl Drop for Process {
 }
 
 impl Control {
-    /// The number of the process.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.shared.pid
     }
 
-    /// The number of its group: the same, since it leads that.
+    /// The id of its group, which it leads.
     #[cfg(test)]
     pub(crate) fn group(&self) -> u32 {
         self.shared.pid
     }
 
-    /// Why the agent would outlive a host that is killed; `None` if it would not.
+    /// The resident memory of the process group, in bytes; `None` where there is no `/proc`.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        tree::memory(self.shared.pid)
+    }
+
+    /// Why the agent would survive if the host is killed; `None` if it would not.
     pub(crate) fn unguarded(&self) -> Option<&str> {
         self.shared.unguarded.as_deref()
     }
 
-    /// The last lines of stderr, for an error message: at most some 2 KiB. Complete once
+    /// The last lines of stderr, at most about 2 KiB, for error messages. Complete once
     /// [`exited`](Self::exited) has returned.
     pub(crate) fn tail(&self) -> String {
         self.shared.tail.shown()
     }
 
-    /// All of stderr that is kept: the last 64 KiB.
+    /// The last 64 KiB of stderr.
     pub(crate) fn stderr(&self) -> String {
         self.shared.tail.all()
     }
 
-    /// How it ended, if it has.
+    /// The exit report, if the process has exited.
     #[cfg(test)]
     pub(crate) fn exited_now(&self) -> Option<ExitReport> {
         *self.ended.borrow()
     }
 
-    /// Waits for the end, of the process itself and of its group and stderr. Any number of tasks
-    /// may, and may give up.
+    /// Waits until the process has exited and its group and stderr have ended. Cancel safe.
     pub(crate) async fn exited(&self) -> ExitReport {
         let report = self.report().await;
         report.unwrap_or_else(|| self.unknown())
     }
 
-    /// `None` if the runtime that watched the process is no more.
+    /// `None` if the runtime that waited for the process has ended.
     async fn report(&self) -> Option<ExitReport> {
         let mut ended = self.ended.clone();
         ended.wait_for(Option::is_some).await.ok().and_then(|report| *report)
@@ -156,7 +157,7 @@ impl Control {
         self.shared.slot().signal_child(signal)
     }
 
-    /// Says that its stdin is about to be closed: from now on, it goes because it was asked to.
+    /// Notes that its stdin is about to be closed, so that its exit counts as requested.
     pub(crate) fn asked_to_go(&self) {
         self.shared.slot().climb(Rung::Stdin);
     }
@@ -166,11 +167,11 @@ impl Control {
         self.shared.slot().kill();
     }
 
-    /// Ends it. Its stdin must be closed already, or the first grace is in vain. If time passes
-    /// between the two, say so with [`asked_to_go`](Self::asked_to_go) before it is closed.
+    /// Ends the process step by step. Its stdin must be closed already, or the first grace period has no effect.
+    /// Call [`asked_to_go`](Self::asked_to_go) before stdin is closed if time passes in between.
     ///
-    /// May be called again and from several tasks: each step is taken once or has no effect. Given
-    /// up half-way, it has done half of it.
+    /// Several tasks may call it: each step is taken once. If the future is dropped, the remaining steps are not
+    /// taken.
     pub(crate) async fn end(&self, ladder: Ladder) -> ExitReport {
         self.asked_to_go();
         if let Some(report) = self.exits_within(ladder.stdin_grace).await {
@@ -201,12 +202,12 @@ impl Shared {
         drop(self.files.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Waits until nothing of the group is left, and says whether that is so.
+    /// Waits until the group is empty. Returns false if that takes too long.
     async fn group_ends(&self) -> bool {
-        let until = time::Instant::now() + SETTLE;
+        let until = time::Instant::now() + EXIT_SETTLE;
         let mut pause = Duration::from_millis(1);
         while group::exists(self.pid) {
-            // To tell the dead from the living means to read all of `/proc`: not at once.
+            // Finding zombies means reading all of `/proc`, so not on the first attempts.
             if pause > Duration::from_millis(8) && !group::lives(self.pid) {
                 return true;
             }
@@ -220,7 +221,7 @@ impl Shared {
     }
 }
 
-/// Waits for the end and tells it.
+/// Waits for the exit and reports it.
 async fn supervise(
     shared: Arc<Shared>,
     mut drain: JoinHandle<()>,
@@ -228,9 +229,9 @@ async fn supervise(
 ) {
     let status = poll_fn(|context| shared.slot().poll_exit(context)).await;
     let rung = shared.slot().rung();
-    // Who left the group may hold stderr open, for as long as it likes.
+    // A process that has left the group may keep stderr open.
     let drained = async {
-        if time::timeout(SETTLE, &mut drain).await.is_err() {
+        if time::timeout(EXIT_SETTLE, &mut drain).await.is_err() {
             drain.abort();
         }
     };

@@ -3,59 +3,71 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why an agent did not start. Each says what to look at.
+/// Why an agent could not be started. The messages say what to check.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("{} was not found: give the path of the program, or put it on the PATH", .0.display())]
     NotFound(PathBuf),
-    /// The program is there, but what its first line names is not.
-    #[error("{} is there, but the interpreter that its first line names is not", .0.display())]
+    /// The program exists, but the interpreter in its first line does not.
+    #[error("the interpreter that the first line of {} names does not exist", .0.display())]
     NoInterpreter(PathBuf),
     /// The program is a directory.
     #[error("{} is a directory, not a program", .0.display())]
     IsDirectory(PathBuf),
-    /// The program may not be executed.
-    #[error("{} may not be executed: check its permissions (chmod +x)", .0.display())]
+    /// The program is not executable.
+    #[error("{} is not executable: check its permissions (chmod +x)", .0.display())]
     NotExecutable(PathBuf),
-    /// The directory to start in is missing.
+    /// The working directory does not exist.
     #[error("the working directory {} does not exist", .0.display())]
     NoCwd(PathBuf),
-    /// The directory to start in is none, or may not be entered.
+    /// The working directory is not a directory, or not accessible.
     #[error("the working directory {} cannot be entered: {source}", path.display())]
     BadCwd {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The arguments and the environment are longer than the system takes.
+    /// The arguments and the environment are too long for the system.
     #[error(
-        "the system does not take so long a command line ({length} bytes of arguments, and the \
-         environment): shorten them"
+        "the command line is too long for the system ({length} bytes of arguments, and the \
+         environment): shorten it"
     )]
     TooLong {
-        /// How long the arguments are, in bytes.
+        /// The length of the arguments, in bytes.
         length: usize,
     },
-    /// What is too long for an argument could not be written to a file.
+    /// The temporary file for an option that is too long for an argument could not be written.
     #[error("a temporary file for a long option could not be written: {0}")]
     File(#[source] io::Error),
-    /// There is no tokio runtime here.
-    #[error("an agent is started from within a tokio runtime, and there is none here")]
+    /// The folder for a spare agent could not be created.
+    #[error("the folder for a spare agent could not be created: {0}")]
+    Parking(#[source] io::Error),
+    /// There is no tokio runtime.
+    #[error("an agent can only be started within a tokio runtime")]
     NoRuntime,
-    /// Anything else.
+    /// This program may not start a process as another user.
+    #[error("the agent cannot be started as user {uid}: {source}. Only root can use another user")]
+    #[non_exhaustive]
+    User {
+        /// The user id.
+        uid: u32,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// Any other error.
     #[error("{} could not be started: {source}", program.display())]
     Other {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// What the system's answer means. It says "not found" of four different things.
+/// Finds the cause of a failed start. The system reports "not found" for four different causes.
 pub(super) fn diagnose(
     program: &Path,
     cwd: Option<&Path>,
@@ -72,7 +84,7 @@ pub(super) fn diagnose(
         && matches!(source.kind(), Kind::NotFound | Kind::NotADirectory | Kind::PermissionDenied)
     {
         let path = cwd.to_owned();
-        // Looking at what is inside takes the right to enter.
+        // This needs the permission to enter the directory.
         match std::fs::metadata(cwd.join(".")) {
             Ok(_) => {}
             Err(error) if error.kind() == Kind::NotFound => return SpawnError::NoCwd(path),
@@ -81,7 +93,7 @@ pub(super) fn diagnose(
     }
     let found = std::fs::metadata(&program);
     match source.kind() {
-        // A name without a directory is looked up by the system: what lies here is not meant.
+        // The system looks up a name without a directory on the PATH, not in the working directory.
         Kind::NotFound | Kind::NotADirectory if !has_directory(&program) || found.is_err() => {
             SpawnError::NotFound(program)
         }

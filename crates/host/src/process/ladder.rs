@@ -1,56 +1,58 @@
-//! [`Ladder`]: how a process is ended, and [`ExitReport`]: how it did end.
+//! [`Ladder`]: the steps of ending a process, and [`ExitReport`]: how it ended.
 
 use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use crate::timeouts::{KILL_WAIT, STDIN_GRACE, TERM_GRACE};
+
 /// How long each step of ending an agent may take.
 ///
-/// Its stdin is closed first. Then comes a grace, TERM to the group, another grace, and KILL to the
-/// group. Without a grace for it, TERM is left out. One that has to be signalled takes along its
-/// descendants that have left the group, where `/proc` tells who they are.
+/// First its stdin is closed. After a grace period the group gets TERM, and after another one KILL. If
+/// `term_grace` is zero, TERM is skipped. Where `/proc` exists, descendants that have left the group are killed
+/// too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ladder {
-    /// How long it may take to go by itself, once its stdin is closed.
+    /// How long to wait after stdin is closed.
     pub stdin_grace: Duration,
-    /// How long it may take after TERM.
+    /// How long to wait after TERM.
     pub term_grace: Duration,
-    /// How long to wait for the system after KILL.
+    /// How long to wait after KILL.
     pub kill_wait: Duration,
 }
 
 impl Ladder {
-    /// These three.
+    /// Creates a ladder with these grace periods.
     pub const fn new(stdin_grace: Duration, term_grace: Duration, kill_wait: Duration) -> Self {
         Self { stdin_grace, term_grace, kill_wait }
     }
 
-    /// No grace: KILL, and two seconds for the system.
+    /// KILL at once.
     pub const fn at_once() -> Self {
-        Self::new(Duration::ZERO, Duration::ZERO, Duration::from_secs(2))
+        Self::new(Duration::ZERO, Duration::ZERO, KILL_WAIT)
     }
 }
 
-/// As the official TypeScript SDK does it: two seconds, TERM, five seconds, KILL, two seconds.
+/// The grace periods of the official TypeScript SDK: two seconds, TERM, five seconds, KILL, two seconds.
 impl Default for Ladder {
     fn default() -> Self {
-        Self::new(Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(2))
+        Self::new(STDIN_GRACE, TERM_GRACE, KILL_WAIT)
     }
 }
 
-/// What it took to end an agent.
+/// The step that ended an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Rung {
-    /// Nothing: it went before anybody asked.
+    /// It exited on its own.
     #[default]
     Unasked,
-    /// The end of its stdin.
+    /// Its stdin was closed.
     Stdin,
-    /// TERM.
+    /// TERM was sent.
     Term,
-    /// KILL.
+    /// KILL was sent.
     Kill,
 }
 
@@ -58,24 +60,21 @@ pub enum Rung {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExitReport {
-    /// The code it exited with; `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// What it took.
+    /// The step that ended it.
     pub rung: Rung,
-    /// Whether nothing of its process group is left. `false` if something outlives even KILL, as
-    /// what waits for a dead disk does, or if the runtime ended first and nobody could look.
+    /// Whether its process group is empty. `false` if a process survives KILL, for example while it waits for a
+    /// broken disk, or if the runtime ended before this was known.
     pub gone: bool,
 }
 
 impl ExitReport {
     pub(super) fn new(status: Option<ExitStatus>, rung: Rung, gone: bool) -> Self {
-        #[cfg(unix)]
         let signal =
             status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
-        #[cfg(not(unix))]
-        let signal = None;
         Self { code: status.and_then(|status| status.code()), signal, rung, gone }
     }
 
@@ -108,7 +107,7 @@ impl fmt::Display for ExitReport {
                     write!(f, " ({name})")?;
                 }
             }
-            (None, None) if self.gone => f.write_str("ended, nobody knows how")?,
+            (None, None) if self.gone => f.write_str("ended in an unknown way")?,
             (None, None) => f.write_str("has not ended")?,
         }
         match self.rung {

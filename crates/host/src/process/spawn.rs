@@ -17,6 +17,7 @@ use super::control::{Beginning, Process};
 use super::error::{SpawnError, diagnose, has_directory};
 use super::guard::{Guard, GuardedFolder};
 use super::stderr::{OnLine, Tail, drain};
+use super::user::OsUser;
 
 /// How a process is started.
 pub(crate) struct Spawn {
@@ -25,16 +26,17 @@ pub(crate) struct Spawn {
     plan: Option<LaunchPlan>,
     env: Vec<(OsString, EnvChange)>,
     on_stderr: Option<OnLine>,
+    user: Option<OsUser>,
 }
 
-/// A process that has just started, and its pipes.
+/// A started process, and its pipes.
 #[derive(Debug)]
 pub(crate) struct Started {
-    /// The process. Dropped, it is killed.
+    /// The process. Dropping it kills the process.
     pub(crate) process: Process,
-    /// What it reads. Dropped, it ends.
+    /// Its stdin. Dropping it closes the pipe.
     pub(crate) stdin: ChildStdin,
-    /// What it writes.
+    /// Its stdout.
     pub(crate) stdout: ChildStdout,
 }
 
@@ -52,7 +54,7 @@ impl Spawn {
     /// Starts this program: a path, or a name that is looked up on the PATH.
     pub(crate) fn new(program: impl Into<PathBuf>) -> Self {
         let (leading, env) = (Vec::new(), Vec::new());
-        Self { program: program.into(), leading, plan: None, env, on_stderr: None }
+        Self { program: program.into(), leading, plan: None, env, on_stderr: None, user: None }
     }
 
     /// Arguments before those of the plan, such as the script that an interpreter runs.
@@ -76,7 +78,14 @@ impl Spawn {
         self
     }
 
-    /// Takes each line of stderr as it comes. It must not block: the agent may come to wait for it.
+    /// Runs the process as another user of the system.
+    #[must_use]
+    pub(crate) const fn user(mut self, user: Option<OsUser>) -> Self {
+        self.user = user;
+        self
+    }
+
+    /// Sets a callback for each line of stderr. It must not block: the agent would wait for it.
     #[must_use]
     pub(crate) fn on_stderr(mut self, on_line: impl FnMut(&str) + Send + 'static) -> Self {
         self.on_stderr = Some(Box::new(on_line));
@@ -91,13 +100,13 @@ impl Spawn {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(SpawnError::NoRuntime);
         }
-        let Self { program, leading, mut plan, env, on_stderr } = self;
+        let Self { program, leading, mut plan, env, on_stderr, user } = self;
         let guard = Guard::ours();
         let files = match &mut plan {
-            Some(plan) => write_files(plan, guard.as_ref().ok()).map_err(SpawnError::File)?,
+            Some(plan) => write_files(plan, guard.as_ref().ok(), user).map_err(SpawnError::File)?,
             None => None,
         };
-        // A relative path is meant from here, not from the directory that the agent starts in.
+        // A relative path starts here, not in the working directory of the agent.
         let program = if has_directory(&program) {
             std::path::absolute(&program).unwrap_or(program)
         } else {
@@ -116,19 +125,22 @@ impl Spawn {
             command.current_dir(cwd);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        #[cfg(unix)]
         command.process_group(0);
-        // CREATE_NO_WINDOW: a host without a console does not open one for each agent.
-        #[cfg(windows)]
-        command.creation_flags(0x0800_0000);
+        if let Some(user) = user {
+            user.apply(&mut command);
+        }
 
         let mut child = command.spawn().map_err(|source| {
+            if let Some(user) = user
+                && source.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())
+            {
+                return SpawnError::User { uid: user.id(), source };
+            }
             let args = command.as_std().get_args();
             diagnose(&program, cwd.as_deref(), args.map(|arg| arg.len() + 1).sum(), source)
         })?;
         let pipes = (child.id(), child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            // We asked for them; without them it is of no use.
             let _ = child.start_kill();
             let source = io::Error::other("it has no pipes");
             return Err(SpawnError::Other { program, source });
@@ -146,11 +158,9 @@ impl Spawn {
 }
 
 fn notice(error: &io::Error) -> String {
-    if cfg!(unix) {
-        format!("if this program is killed, its agents go on: no guard could be started ({error})")
-    } else {
-        "if this program is killed, its agents go on: there is no guard on this system".to_owned()
-    }
+    format!(
+        "if this program is killed, its agents continue: the guard could not be started ({error})"
+    )
 }
 
 fn change(command: &mut Command, changes: &[(OsString, EnvChange)]) {
@@ -162,26 +172,29 @@ fn change(command: &mut Command, changes: &[(OsString, EnvChange)]) {
     }
 }
 
-/// The folder of the plan's files. Dropped, it is removed; if this program is killed, the guard
+/// The folder of the plan's files. Dropping it removes the folder; if this program is killed, the guard
 /// removes it.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// Dropped first: the guard forgets the folder once it is gone.
+    /// Dropped first, so that the folder is guarded until it is removed.
     #[expect(dead_code, reason = "removed when it is dropped")]
     folder: TempDir,
     #[expect(dead_code, reason = "guarded until it is dropped")]
     guarded: Option<GuardedFolder>,
 }
 
-/// Writes the plan's files where only the owner can read them, and tells the plan. The guard knows
-/// the folder before there is anything in it.
-fn write_files(plan: &mut LaunchPlan, guard: Option<&Arc<Guard>>) -> io::Result<Option<Files>> {
+/// Writes the plan's files, readable by their owner only, and puts their paths into the plan. The folder is
+/// guarded before it has any content.
+fn write_files(
+    plan: &mut LaunchPlan,
+    guard: Option<&Arc<Guard>>,
+    user: Option<OsUser>,
+) -> io::Result<Option<Files>> {
     if plan.files.is_empty() {
         return Ok(None);
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix("duologue-");
-    #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     let directory = builder.tempdir()?;
     let guarded = guard.and_then(|guard| guard.watch_folder(directory.path()).ok());
@@ -189,7 +202,13 @@ fn write_files(plan: &mut LaunchPlan, guard: Option<&Arc<Guard>>) -> io::Result<
         let Some(file) = plan.files.get(at) else { break };
         let path = directory.path().join(format!("{at}{}", file.suffix));
         write_file(&path, file)?;
+        if let Some(user) = user {
+            user.own(&path)?;
+        }
         plan.place(at, &path);
+    }
+    if let Some(user) = user {
+        user.own(directory.path())?;
     }
     Ok(Some(Files { folder: directory, guarded }))
 }
@@ -197,7 +216,6 @@ fn write_files(plan: &mut LaunchPlan, guard: Option<&Arc<Guard>>) -> io::Result<
 fn write_file(path: &Path, file: &PlannedFile) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)?.write_all(file.contents.as_bytes())
 }

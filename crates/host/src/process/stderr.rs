@@ -1,4 +1,4 @@
-//! What the agent says on stderr: drained by a task of its own, of which the end is kept.
+//! The agent's stderr: read by a task of its own, which keeps the end.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// How much is kept.
+/// How many bytes are kept.
 pub(super) const KEPT: usize = 64 * 1024;
 
-/// How much of it stands in an error message.
+/// How many of them are shown in an error message.
 pub(super) const SHOWN: usize = 2 * 1024;
 
-/// The longest piece that a callback gets. A longer line comes in several.
+/// A callback gets a longer line in several pieces.
 const LONGEST_LINE: usize = 16 * 1024;
 
 /// Takes each line, without its end.
@@ -42,13 +42,13 @@ impl Tail {
         bytes.extend(new);
     }
 
-    /// All that is kept.
+    /// Everything that is kept.
     pub(super) fn all(&self) -> String {
         let mut bytes = self.bytes();
         String::from_utf8_lossy(bytes.make_contiguous()).into_owned()
     }
 
-    /// The last lines, whole if they fit, without what is blank around them.
+    /// The last lines, whole if they fit, without surrounding blanks.
     pub(super) fn shown(&self) -> String {
         let all = self.all();
         let all = all.trim();
@@ -70,7 +70,7 @@ impl Tail {
     }
 }
 
-/// Reads to the end, whatever comes.
+/// Reads stderr to its end.
 pub(super) async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Tail, on_line: Option<OnLine>) {
     let mut lines = Lines { line: Vec::new(), on_line };
     let mut buffer = vec![0; 16 * 1024];
@@ -106,22 +106,22 @@ impl Lines {
             };
             self.line.extend(text);
             if ends || self.line.len() >= LONGEST_LINE {
-                self.tell();
+                self.flush_line();
             }
         }
     }
 
     fn flush(&mut self) {
         if !self.line.is_empty() {
-            self.tell();
+            self.flush_line();
         }
     }
 
-    fn tell(&mut self) {
+    fn flush_line(&mut self) {
         let line = self.line.strip_suffix(b"\r").unwrap_or(&self.line);
         let text = String::from_utf8_lossy(line);
         if let Some(on_line) = &mut self.on_line {
-            // A callback that panics must not stop the draining: the agent would wait for ever.
+            // A callback that panics must not stop the reading: the agent would block on a full pipe.
             if catch_unwind(AssertUnwindSafe(|| on_line(&text))).is_err() {
                 self.on_line = None;
             }

@@ -1,22 +1,24 @@
-//! Descendants that left the group.
+//! What `/proc` says about processes: descendants that have left the group, and the memory of a group.
 //!
-//! An agent may start its tools in sessions of their own, so that KILL to its group misses them, and
-//! only it knows to end them. Where `/proc` tells who descends from whom, they are found before the
-//! agent is signalled. Afterwards nobody can: an orphan's parent is the first process.
+//! An agent may start its tools in sessions of their own, so that KILL to its group misses them. Where `/proc`
+//! exists, they are found before the agent gets a signal. Afterwards that is not possible: the parent of an
+//! orphan is the first process.
 
 use std::collections::BTreeSet;
 
 use super::group::{Signal, signal_group, signal_process};
 
-/// More than this would be no agent, but a mistake of ours.
+/// A bound on the search.
 const MOST: usize = 10_000;
 
-/// What `/proc` tells of a process.
+/// The part of `/proc/<pid>/stat` that is used here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) lives: bool,
     pub(super) group: u32,
-    /// When it started: a number that is used again has another one.
+    /// Resident memory, in pages.
+    pages: u64,
+    /// When it started, which differs if the id is reused.
     started: u64,
 }
 
@@ -25,7 +27,7 @@ pub(super) fn stat(pid: u32) -> Option<Stat> {
     parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `12 (a name) S 1 34 …`: the name may hold anything, also parentheses and newlines.
+/// `12 (a name) S 1 34 …`: the name may contain anything, including parentheses and newlines.
 fn parse(stat: &[u8]) -> Option<Stat> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = String::from_utf8_lossy(stat.get(end + 1..)?);
@@ -33,9 +35,26 @@ fn parse(stat: &[u8]) -> Option<Stat> {
     let state = fields.next()?;
     let _parent = fields.next()?;
     let group = fields.next()?.parse().ok()?;
-    // It is the 22nd, and this was the fifth.
+    // The group was field 5. `starttime` is field 22 and `rss` field 24.
     let started = fields.nth(16)?.parse().ok()?;
-    Some(Stat { lives: !matches!(state, "Z" | "X"), group, started })
+    let pages = fields.nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+    Some(Stat { lives: !matches!(state, "Z" | "X"), group, pages, started })
+}
+
+/// The processes of a group; `None` if there is no `/proc`.
+pub(super) fn members(group: u32) -> Option<impl Iterator<Item = Stat>> {
+    let mut entries = std::fs::read_dir("/proc").ok()?.flatten().peekable();
+    let pid = |entry: &std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    stat(std::process::id())?;
+    entries.peek()?;
+    let stats = entries.filter_map(move |entry| stat(pid(&entry)?));
+    Some(stats.filter(move |stat| stat.group == group))
+}
+
+/// The resident memory of a group, in bytes; `None` if there is no `/proc`.
+pub(super) fn memory(group: u32) -> Option<u64> {
+    let pages: u64 = members(group)?.map(|stat| stat.pages).sum();
+    Some(pages * rustix::param::page_size() as u64)
 }
 
 /// The descendants of a leader that are not in its group.
@@ -46,17 +65,17 @@ pub(super) struct Strays(Vec<Stray>);
 struct Stray {
     pid: u32,
     started: u64,
-    /// The group it is in, if that is theirs as a whole.
+    /// Its group, if all members descend from the leader.
     group: Option<u32>,
 }
 
 impl Strays {
-    /// Nobody.
+    /// An empty list.
     pub(super) const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// Looks for them.
+    /// Finds them.
     pub(super) fn of(leader: u32) -> Self {
         let descendants = descendants(leader);
         let mut strays = Vec::new();
@@ -65,15 +84,15 @@ impl Strays {
             if stat.group == leader {
                 continue;
             }
-            // A group that one of them leads is theirs. One that they joined may be anybody's, even
-            // our own.
+            // If a descendant leads the group, all of it descends from the leader. Another group may even be our
+            // own.
             let group = descendants.contains(&stat.group).then_some(stat.group);
             strays.push(Stray { pid, started: stat.started, group });
         }
         Self(strays)
     }
 
-    /// Kills those who are still who they were.
+    /// Kills those whose id was not reused.
     pub(super) fn kill(&self) {
         for stray in &self.0 {
             let now = stat(stray.pid);
@@ -111,10 +130,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn a_name_may_contain_anything() {
         let rest = "34 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 567 8 9";
         let stat = parse(format!("12 (a) S 1 2 (\n) Z 1 34 {rest}").as_bytes()).unwrap();
-        assert_eq!(stat, Stat { lives: false, group: 34, started: 567 });
+        assert_eq!(stat, Stat { lives: false, group: 34, pages: 9, started: 567 });
         assert_eq!(parse(b"12 (cut"), None);
         assert_eq!(parse(b"12 (cut) S"), None);
     }

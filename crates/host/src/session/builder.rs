@@ -6,36 +6,45 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duologue_link::{Overflow, Tap};
 use duologue_protocol::control::{Elicitation, RequestUserDialog};
 use duologue_protocol::launch::{ArgvBudget, CliVersion, Launch, PermissionPrompts};
 use duologue_protocol::{CallbackId, Direction, Line, RawJson, RawObject, Text};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::ask::{
+use crate::dispatch::{Overflow, Tap};
+use crate::error::Error;
+use crate::find;
+use crate::handlers::{
     Decision, DialogAnswer, ElicitationAnswer, Handlers, Hook, PermissionRequest, PlanDecision,
     PlanRequest, QuestionAnswer, QuestionRequest, boxed, callback_name,
 };
-use crate::error::Error;
-use crate::find;
-use crate::mcp::{self, McpServer};
-use crate::process::Ladder;
+#[cfg(feature = "mcp")]
+use crate::mcp;
+use crate::mcp::McpServer;
+use crate::process::{Ladder, OsUser};
+use crate::transport::Transport;
 
 use super::config::{Config, Handshake, Respawn, Watchdog};
 use super::handle::Session;
 use super::inner::Inner;
-use super::run::{self, Pipe};
+use super::run;
 
-/// The name of the MCP server that holds single tools.
-const TOOLS: &str = "tools";
-
-/// Sets a session up: which agent, how it is started, and who answers what it asks.
+/// Configures a session.
+///
+/// The methods are grouped:
+///
+/// - **Agent**: which program, which version, the handshake.
+/// - **Launch options**: everything the CLI can be started with, one method for each option of
+///   [`Launch`](crate::launch::Launch).
+/// - **Handlers**: answers to the requests of the agent. Without a handler, requests are denied.
+/// - **Behaviour**: timeouts, memory, respawn, watchdog.
+/// - **Start**: [`start`](Self::start) a process, or [`connect`](Self::connect) to an agent that runs.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), duologue::Error> {
 /// use duologue::Session;
-/// use duologue::ask::{Decision, PermissionRequest};
-/// use duologue::protocol::permission::PermissionMode;
+/// use duologue::handlers::{Decision, PermissionRequest};
+/// use duologue::permission::PermissionMode;
 ///
 /// let session = Session::builder()
 ///     .model("sonnet")
@@ -43,7 +52,7 @@ const TOOLS: &str = "tools";
 ///     .on_permission(|ask: PermissionRequest| async move {
 ///         match ask.tool_name() {
 ///             "Read" | "Grep" => Decision::allow(),
-///             _ => Decision::deny("look, but do not touch"),
+///             _ => Decision::deny("only reading is allowed"),
 ///         }
 ///     })
 ///     .start()
@@ -53,20 +62,14 @@ const TOOLS: &str = "tools";
 /// ```
 #[derive(Debug)]
 pub struct SessionBuilder {
-    config: Config,
+    pub(super) config: Config,
     handlers: Handlers,
     version: Option<CliVersion>,
-    tools: Vec<mcp::Tool>,
 }
 
 impl SessionBuilder {
     pub(crate) fn new() -> Self {
-        Self {
-            config: Config::default(),
-            handlers: Handlers::default(),
-            version: None,
-            tools: Vec::new(),
-        }
+        Self { config: Config::default(), handlers: Handlers::default(), version: None }
     }
 
     pub(super) fn map_launch(mut self, change: impl FnOnce(Launch) -> Launch) -> Self {
@@ -75,44 +78,121 @@ impl SessionBuilder {
     }
 }
 
-/// Which agent.
+/// # Agent
 impl SessionBuilder {
-    /// The agent's program. Without it, `claude` is looked for: see [`find`](crate::find).
+    /// Sets the agent's program. By default, `claude` is searched for: see [`find`](crate::find).
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.config.program = Some(program.into());
         self
     }
 
-    /// Arguments before all others, such as the script that an interpreter runs.
+    /// Adds arguments before all others, such as the script that an interpreter runs.
     #[must_use]
     pub fn program_args(mut self, args: impl IntoIterator<Item: Into<OsString>>) -> Self {
         self.config.leading.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// The version of the CLI, if it is known: it need not be asked for then.
+    /// Sets how often a start is tried: once by default. A start is tried again if the agent exits or does not
+    /// answer the handshake in time, after 0.1, 0.2, 0.4… seconds. Each failure is a [notice](Session::notices).
+    #[must_use]
+    pub const fn start_attempts(mut self, attempts: u32) -> Self {
+        self.config.start_attempts = attempts;
+        self
+    }
+
+    /// Sets the time between the starts of two agents of this program that have this option: zero by default.
+    ///
+    /// Agents that start at the same moment compete for the CPU and for files of the CLI.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), duologue::Error> {
+    /// use std::time::Duration;
+    /// use duologue::Session;
+    ///
+    /// let mut starts = tokio::task::JoinSet::new();
+    /// for _ in 0..10 {
+    ///     let builder = Session::builder().start_stagger(Duration::from_millis(250)).start_attempts(3);
+    ///     starts.spawn(builder.start());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub const fn start_stagger(mut self, gap: Duration) -> Self {
+        self.config.start_stagger = gap;
+        self
+    }
+
+    /// Replaces the agent between turns if its process group uses more memory than this, in bytes. It resumes its
+    /// conversation, and changes such as the model or the permission mode are applied again, as with
+    /// [`respawn`](Self::respawn). Prompts wait meanwhile; no turn fails. Needs `/proc`, so Linux only.
+    ///
+    /// ```
+    /// # use duologue::Session;
+    /// let builder = Session::builder().recycle_above(2 << 30);
+    /// ```
+    #[must_use]
+    pub const fn recycle_above(mut self, bytes: u64) -> Self {
+        self.config.recycle_above = Some(bytes);
+        self
+    }
+
+    /// Runs the agent as another user of the system. This program must be root.
+    ///
+    /// The environment does not change: set `HOME` and `CLAUDE_CONFIG_DIR` where needed. Processes of another user
+    /// get their signals from this program, so it must keep the permission to send them.
+    #[must_use]
+    pub const fn os_user(mut self, user: OsUser) -> Self {
+        self.config.os_user = Some(user);
+        self
+    }
+
+    /// Passes a W3C trace context to the agent, in the variables `TRACEPARENT` and `TRACESTATE`, so that its traces
+    /// join those of this program. Variables that this program has inherited are replaced.
+    ///
+    /// A later [`env`](Self::env) of the same name wins.
+    ///
+    /// ```
+    /// # use duologue::Session;
+    /// let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let builder = Session::builder().trace_context(traceparent, None);
+    /// ```
+    #[must_use]
+    pub fn trace_context(self, traceparent: impl Into<OsString>, tracestate: Option<&str>) -> Self {
+        let traceparent = traceparent.into();
+        self.map_launch(|launch| {
+            let launch = launch.env("TRACEPARENT", traceparent);
+            match tracestate {
+                Some(state) => launch.env("TRACESTATE", state),
+                None => launch.env_remove("TRACESTATE"),
+            }
+        })
+    }
+
+    /// Sets the version of the CLI. By default, the program is run once with `--version`.
     #[must_use]
     pub const fn cli_version(mut self, version: CliVersion) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// All launch options at once, instead of those that were set here before.
+    /// Sets all launch options at once, and replaces those that were set before.
     #[must_use]
     pub fn launch(mut self, launch: Launch) -> Self {
         self.config.launch = launch;
         self
     }
 
-    /// What is done about the handshake.
+    /// Sets whether the agent is initialized before the first prompt.
     #[must_use]
     pub const fn handshake(mut self, handshake: Handshake) -> Self {
         self.config.handshake = handshake;
         self
     }
 
-    /// How long the handshake may take: a minute by default.
+    /// Sets the timeout of the handshake: a minute by default.
     #[must_use]
     pub const fn handshake_within(mut self, timeout: Duration) -> Self {
         self.config.handshake_timeout = timeout;
@@ -120,12 +200,14 @@ impl SessionBuilder {
     }
 }
 
-/// Who answers what the agent asks. Without a handler, the answer is no.
+/// # Handlers
+///
+/// They answer the requests of the agent. Without a handler, requests are denied.
 impl SessionBuilder {
     /// Decides whether a tool may be called.
     ///
-    /// It runs in a task of its own and is dropped when the agent withdraws its request. If it panics,
-    /// the answer is no.
+    /// The handler runs in a task of its own and is dropped when the agent withdraws its request. If it
+    /// panics, the request is denied.
     #[must_use]
     pub fn on_permission<F, R>(mut self, handler: F) -> Self
     where
@@ -136,7 +218,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Answers the model's questions. Without it they are asked as permissions are.
+    /// Answers the model's questions. Without it, [`on_permission`](Self::on_permission) gets them.
     #[must_use]
     pub fn on_question<F, R>(mut self, handler: F) -> Self
     where
@@ -147,7 +229,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Decides about plans. Without it they are asked as permissions are.
+    /// Decides about plans. Without it, [`on_permission`](Self::on_permission) gets them.
     #[must_use]
     pub fn on_plan<F, R>(mut self, handler: F) -> Self
     where
@@ -158,29 +240,30 @@ impl SessionBuilder {
         self
     }
 
-    /// A hook: called when something happens in the agent.
+    /// Adds a hook: a callback for an event in the agent.
     #[must_use]
     pub fn hook(mut self, hook: Hook) -> Self {
         self.handlers.hooks.push(hook);
         self
     }
 
-    /// An MCP server in this program.
+    /// Adds an MCP server in this program.
     #[must_use]
     pub fn mcp(mut self, server: impl McpServer) -> Self {
         self.handlers.mcp.push(Arc::new(server));
         self
     }
 
-    /// A tool in this program: see [`mcp::tool`](crate::mcp::tool). The model knows it as
+    /// Adds a tool in this program: see [`mcp::tool`](crate::mcp::tool). Its name for the model is
     /// `mcp__tools__<name>`.
+    #[cfg(feature = "mcp")]
     #[must_use]
     pub fn tool(mut self, tool: mcp::Tool) -> Self {
-        self.tools.push(tool);
+        self.handlers.add_tool(tool);
         self
     }
 
-    /// Answers what MCP servers ask the person. Without it they are declined.
+    /// Answers the elicitations of MCP servers. Without it they are declined.
     #[must_use]
     pub fn on_elicitation<F, R>(mut self, handler: F) -> Self
     where
@@ -191,7 +274,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Shows dialogs of these kinds. Others stay unanswered, as they must.
+    /// Answers dialogs of these kinds. Other kinds stay unanswered: another host may answer them.
     #[must_use]
     pub fn on_dialog<F, R>(
         mut self,
@@ -219,33 +302,44 @@ impl SessionBuilder {
         self
     }
 
-    /// Leaves what no handler answers open, for [`Session::respond`].
+    /// Leaves requests without a handler open, to be answered with [`Session::respond`].
     #[must_use]
     pub const fn answer_by_hand(mut self) -> Self {
         self.handlers.by_hand = true;
         self
     }
 
-    /// How long permissions, questions, plans, forms and dialogs may take, from when the request was
-    /// read: for ever by default. Then the answer is no.
+    /// Limits the time for each answer, from when the request was read. There is no limit by default.
     ///
-    /// The clock decides when the answer is sent, so that a handler that blocks its thread cannot
-    /// allow anything after its deadline. As long as another thread of the runtime is free, the *no* is
-    /// sent on time. Requests that are [left open](Self::answer_by_hand) have the same deadline.
+    /// The limit holds for permissions, questions, plans, elicitations, dialogs, MCP messages, requests of
+    /// [`on_request`](Self::on_request), and requests that are [left open](Self::answer_by_hand). A late permission
+    /// is denied; any other late request gets an error. [Hooks](crate::handlers::Hook::timeout) have a timeout of
+    /// their own, and [`mcp_within`](Self::mcp_within) sets another limit for MCP.
+    ///
+    /// A late answer is never sent, even if the handler blocks its thread. As long as another thread of the
+    /// runtime is free, the denial is sent on time.
     #[must_use]
-    pub const fn answer_within(mut self, deadline: Duration) -> Self {
-        self.handlers.deadline = Some(deadline);
+    pub const fn answer_within(mut self, limit: Duration) -> Self {
+        self.handlers.answer_within = Some(limit);
         self
     }
 
-    /// Takes each line of the agent's stderr. It must not block.
+    /// Limits the time for each MCP message, such as a tool call, instead of
+    /// [`answer_within`](Self::answer_within). A late message gets an error, and the tool is cancelled.
+    #[must_use]
+    pub const fn mcp_within(mut self, limit: Duration) -> Self {
+        self.handlers.mcp_within = Some(limit);
+        self
+    }
+
+    /// Sets a callback for each line of the agent's stderr. It must not block.
     #[must_use]
     pub fn on_stderr(mut self, on_line: impl FnMut(&str) + Send + 'static) -> Self {
         self.config.on_stderr = Some(Arc::new(Mutex::new(on_line)));
         self
     }
 
-    /// Takes what the person should know, as it comes up. See [`Session::notices`].
+    /// Sets a callback for notices that the user should see. See [`Session::notices`].
     #[must_use]
     pub fn on_notice(mut self, on_notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.config.on_notice = Some(Arc::new(on_notice));
@@ -253,112 +347,113 @@ impl SessionBuilder {
     }
 }
 
-/// How the session behaves.
+/// # Behaviour
 impl SessionBuilder {
-    /// How long requests of this host may take: a minute by default; `None` for ever.
+    /// Sets the timeout of requests to the agent: a minute by default. `None` is without a limit.
     #[must_use]
     pub const fn request_within(mut self, timeout: Option<Duration>) -> Self {
         self.config.timeout = timeout;
         self
     }
 
-    /// How long an interrupt may take to settle before the agent is killed: 10 s by default.
+    /// Sets how long a turn may take to end after an interrupt before the agent is killed: 10 s by default.
     #[must_use]
     pub const fn settle_within(mut self, deadline: Duration) -> Self {
         self.config.settle = deadline;
         self
     }
 
-    /// How long each step of ending the agent may take.
+    /// Sets how long each step of ending the agent may take.
     #[must_use]
     pub const fn ladder(mut self, ladder: Ladder) -> Self {
         self.config.ladder = ladder;
         self
     }
 
-    /// How long [`Session::close`] waits for what still runs, waits, is asked or works in the background:
-    /// ten minutes by default, counted from its call. Then the agent is ended.
+    /// Sets how long [`Session::close`] waits for turns, prompts, requests and background tasks that are
+    /// open: ten minutes by default. Then the agent is ended.
     #[must_use]
     pub const fn linger(mut self, most: Duration) -> Self {
         self.config.linger = most;
         self
     }
 
-    /// How many bytes of unread lines are kept in memory: 64 MiB by default.
+    /// Sets how many unread bytes are kept in memory for each subscriber ([`Turn`](crate::Turn),
+    /// [`Events`](crate::Events), [`Messages`](crate::Messages)): 64 MiB by default.
     #[must_use]
     pub const fn memory_budget(mut self, bytes: usize) -> Self {
         self.config.budget = bytes;
         self
     }
 
-    /// What happens beyond that: lines go to a temporary file by default.
+    /// Sets what happens beyond the memory budget: by default, what is not read goes to a temporary file.
     #[must_use]
     pub const fn overflow(mut self, overflow: Overflow) -> Self {
         self.config.overflow = overflow;
         self
     }
 
-    /// The directory for that temporary file; that of the system by default.
+    /// Sets the directory of temporary files: the system's by default.
     #[must_use]
     pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.config.spill_dir = Some(dir.into());
         self
     }
 
-    /// Handlers may block: each gets a thread.
+    /// Runs each handler in a thread, so that it may block.
     pub(crate) const fn handlers_block(mut self) -> Self {
         self.config.handlers_block = true;
         self
     }
 
-    /// The most bytes a line of the agent may have: 64 MiB by default. A longer one is reported as a
-    /// malformed line; the conversation goes on.
+    /// Sets the most bytes a line of the agent may have: 64 MiB by default. A longer line is reported as
+    /// malformed, and the conversation continues.
     #[must_use]
     pub const fn max_line(mut self, bytes: usize) -> Self {
         self.config.max_line = bytes;
         self
     }
 
-    /// How many pixels a side of a picture may have: 2000 by default. The API takes up to 8000 as long
-    /// as a conversation has few pictures, and fails every turn from then on.
+    /// Sets how many pixels a side of an image may have: 2000 by default. The API accepts up to 8000 while a
+    /// conversation has few images, and fails every turn once it has more.
     #[must_use]
     pub const fn max_image_pixels(mut self, pixels: usize) -> Self {
         self.config.max_image_pixels = pixels;
         self
     }
 
-    /// Keeps one request of this host in flight, as the oldest descriptions want it.
+    /// Keeps at most one request of this host in flight, as some legacy agents need it.
     #[must_use]
     pub const fn serial(mut self) -> Self {
         self.config.serial = true;
         self
     }
 
-    /// Speaks to an agent as the oldest descriptions have it: every tool call is a question, and
-    /// `approve`, `deny` and `tool_result` lines are the answers. Today's CLI does not understand them.
+    /// Talks to a legacy agent: every tool call is a request for permission, and `approve`, `deny` and
+    /// `tool_result` lines are the answers. Current versions of the CLI do not support them.
     #[must_use]
     pub const fn legacy(mut self) -> Self {
         self.config.legacy = true;
         self
     }
 
-    /// Shows every line of the wire to this, both ways, in the order of the conversation: to a tape, for
-    /// instance. It must not wait: the conversation does, meanwhile.
+    /// Sets a callback for every line, both ways, in the order of the conversation: to record it, for
+    /// instance. It must not block: the conversation waits for it.
     #[must_use]
     pub fn tap(mut self, on_line: impl Fn(Direction, &Line) + Send + Sync + 'static) -> Self {
         self.config.tap = Some(Tap::new(on_line));
         self
     }
 
-    /// What is done when the agent dies: nothing by default.
+    /// Sets whether an agent that dies is started again: it is not by default.
     #[must_use]
     pub const fn respawn(mut self, respawn: Respawn) -> Self {
         self.config.respawn = respawn;
         self
     }
 
-    /// When the agent is taken for stuck: never by default. It is interrupted, then killed, then, if
-    /// [`respawn`](Self::respawn) says so, started again.
+    /// Sets when the agent is considered stuck: never by default. It is interrupted, then killed, then
+    /// started again if [`respawn`](Self::respawn) allows it.
     #[must_use]
     pub const fn watchdog(mut self, watchdog: Watchdog) -> Self {
         self.config.watchdog = watchdog;
@@ -366,31 +461,32 @@ impl SessionBuilder {
     }
 }
 
+/// # Start
 impl SessionBuilder {
-    /// Starts the agent and shakes hands.
+    /// Starts the agent and initializes it.
     ///
-    /// It takes at most ten seconds to ask for the version, unless [`cli_version`](Self::cli_version) says
-    /// it, plus [`handshake_within`](Self::handshake_within). Dropping the future, as
-    /// `tokio::time::timeout` does, kills what was started.
+    /// It takes at most ten seconds to find out the version, unless [`cli_version`](Self::cli_version) sets
+    /// it, plus [`handshake_within`](Self::handshake_within). If the future is dropped, the agent is killed.
     ///
     /// # Errors
-    /// If there is no Claude Code, the options do not fit it, or it cannot be started.
+    /// If Claude Code is not found, does not support the options, or cannot be started.
     pub async fn start(mut self) -> Result<Session, Error> {
         let program = find::cli(self.config.program.as_deref())?;
         if self.version.is_none() {
             let asked = find::version(&program, &self.config.leading);
-            // An agent that says nothing will not shake hands either.
+            // An agent that does not answer this will not answer the handshake either.
             let asked = tokio::time::timeout(self.config.handshake_timeout, asked).await;
             self.version = asked.ok().flatten();
         }
         self.config.program = Some(program);
-        self.begin(None).await
+        self.begin(Transport::Process).await
     }
 
-    /// Holds the conversation over these two ends of a pipe, without a process.
+    /// Connects to an agent that runs already, over these two halves of a pipe or socket.
     ///
-    /// The agent runs already. What would be said on its command line or in its environment (rules, limits, the
-    /// directory) is not said: see [`arguments`](Self::arguments).
+    /// Options that become command-line arguments or environment variables (rules, limits, the directory) have no
+    /// effect: pass the agent its [`arguments`](Self::arguments). There is no process to start again, so
+    /// [`respawn`](Self::respawn) has no effect either.
     ///
     /// ```
     /// # async fn example(socket: tokio::net::TcpStream) -> Result<(), duologue::Error> {
@@ -403,17 +499,17 @@ impl SessionBuilder {
     /// ```
     ///
     /// # Errors
-    /// If the agent does not shake hands, and must.
+    /// If the handshake fails and is required.
     pub async fn connect<R, W>(self, reader: R, writer: W) -> Result<Session, Error>
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        self.begin(Some(Pipe { reader: Box::new(reader), writer: Box::new(writer) })).await
+        self.begin(Transport::pipe(Box::new(reader), Box::new(writer))).await
     }
 
-    /// What the agent would be started with, [`program_args`](Self::program_args) aside: to tell it to one that runs
-    /// already, as the embedded agent in a test does.
+    /// The command-line arguments for these options, without [`program_args`](Self::program_args): for an agent that
+    /// the program starts itself, such as the embedded agent in a test.
     ///
     /// ```
     /// use duologue::Session;
@@ -424,30 +520,28 @@ impl SessionBuilder {
     /// ```
     ///
     /// # Errors
-    /// If the options do not fit each other, or the CLI version that was set.
+    /// If the options contradict each other, or the CLI version that was set does not support them.
     pub fn arguments(&self) -> Result<Vec<OsString>, Error> {
-        // Nothing goes into files: nobody would remove them.
+        // No files are used: nothing would remove them.
         let launch = self.whole_launch().argv_budget(ArgvBudget::new(usize::MAX, usize::MAX));
         Ok(launch.plan(self.version.as_ref())?.args)
     }
 
-    /// The options, and what follows from who is asked.
+    /// The launch options, with those that follow from the handlers.
     fn whole_launch(&self) -> Launch {
         let mut launch = self.config.launch.clone();
         for (number, hook) in self.handlers.hooks.iter().enumerate() {
             let matcher = hook.as_matcher(CallbackId::from(callback_name(number)));
-            launch = launch.hook(hook.event.clone(), matcher);
+            launch = launch.hook(hook.event.as_str(), matcher);
         }
-        let tools = (!self.tools.is_empty()).then_some(TOOLS);
-        let servers = self.handlers.mcp.iter().map(|server| server.name());
-        for name in servers.chain(tools) {
-            launch = launch.sdk_mcp_server(Text::from(name));
+        for server in self.handlers.mcp_servers() {
+            launch = launch.sdk_mcp_server(Text::from(server.name()));
         }
         if !self.handlers.dialog_kinds.is_empty() {
             launch = launch
                 .supported_dialog_kinds(self.handlers.dialog_kinds.iter().map(String::as_str));
         }
-        // A call is asked about once: by itself, or by a request.
+        // A legacy agent asks by the tool call itself; a request would be a second question.
         let asks = self.handlers.wants_permissions() && !self.config.legacy;
         if asks && !launch.has_permission_prompts() {
             launch = launch.permission_prompts(PermissionPrompts::Host);
@@ -455,24 +549,25 @@ impl SessionBuilder {
         launch
     }
 
-    async fn begin(mut self, pipe: Option<Pipe>) -> Result<Session, Error> {
-        if !self.tools.is_empty() {
-            let tools = std::mem::take(&mut self.tools).into_iter();
-            let server = tools.fold(mcp::server(TOOLS), mcp::Server::tool);
-            self.handlers.mcp.push(Arc::new(server));
-        }
+    async fn begin(mut self, transport: Transport) -> Result<Session, Error> {
         self.config.launch = self.whole_launch();
         let verbatim = self.config.launch.plan(self.version.as_ref())?.verbatim_prompts;
         let tested = self.version.as_ref().is_none_or(find::is_tested);
         let version = self.version;
-        let inner = Arc::new(Inner::new(self.config, self.handlers, self.version, verbatim));
+        let has_permission_handler = self.handlers.permission.is_some();
+        let inner = Inner::new(self.config, self.handlers, transport, self.version, verbatim);
+        let inner = Arc::new(inner);
         if !tested && let Some(version) = version {
             inner.notice(format!(
                 "Claude Code {version} was never tested with this host: what is new in it may be \
                  shown as unknown"
             ));
         }
-        run::start(&inner, pipe).await?;
+        if has_permission_handler && let Some(shadowed) = inner.config.launch.shadowed_permissions()
+        {
+            inner.notice(shadowed.to_string());
+        }
+        run::start(&inner).await?;
         Ok(Session::new(inner))
     }
 }

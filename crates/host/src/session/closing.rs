@@ -1,60 +1,64 @@
 //! Closing a session: what is waited for, and for how long.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::error::Error;
 use crate::process::ExitReport;
+use crate::timeouts::{CLOSE_CHECK, CLOSE_RUN_END, CLOSE_SILENT, CLOSE_UNREAD};
 
-use super::inner::{Inner, Live};
+use super::inner::{Inner, Live, lock};
 
-/// How long an agent may take nothing off its stdin before it is not waited for.
-const UNREAD: Duration = Duration::from_secs(5);
+/// Kills the agent if a close is cancelled.
+struct KillUnlessClosed<'i> {
+    inner: &'i Inner,
+    closed: bool,
+}
 
-/// How long an agent may be silent before it is not waited for, once a line of it could not be read.
-const SILENT: Duration = Duration::from_secs(5);
-
-/// How often to look whether the agent reads and writes.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// How long the end of a run may take to be noted once its process has ended.
-const NOTED: Duration = Duration::from_secs(1);
+impl Drop for KillUnlessClosed<'_> {
+    fn drop(&mut self) {
+        if !self.closed {
+            self.inner.kill();
+        }
+    }
+}
 
 /// Ends the conversation within the deadline that [`Session::close`](super::Session::close) states.
 pub(super) async fn close(inner: &Inner) -> Result<ExitReport, Error> {
+    let mut guard = KillUnlessClosed { inner, closed: false };
+    let result = close_in_order(inner).await;
+    guard.closed = true;
+    result
+}
+
+async fn close_in_order(inner: &Inner) -> Result<ExitReport, Error> {
     let began = Instant::now();
-    // None: for ever.
+    // `None`: without a limit.
     let until = began.checked_add(inner.config.linger);
     let live = match before(until, inner.live()).await {
-        Some(live) => live?,
-        // It is being started again, and takes too long.
+        Some(Ok(live)) => live,
+        Some(Err(error)) => {
+            let report = *lock(&inner.exit);
+            return report.ok_or(error);
+        }
+        // The agent is being started again, and takes too long.
         None => {
             inner.kill();
             return Err(Error::Closed);
         }
     };
     inner.closing.store(true, Ordering::Relaxed);
-    if let Some(process) = &live.process {
-        process.asked_to_go();
-    }
+    live.remote.mark_asked_to_end();
     settle(&live, began, until).await;
     let ladder = inner.config.ladder;
-    // If the command does not reach the driver, the agent is not reading, and a signal ends it.
+    // If the dispatcher cannot take the command, the agent does not read, and a signal ends it.
     live.link.close_now();
-    let report = match &live.process {
-        Some(process) => process.end(ladder).await,
-        None => {
-            let mut ended = inner.ended.subscribe();
-            let end = ended.wait_for(|(number, _)| *number >= live.number);
-            if timeout(ladder.stdin_grace, end).await.is_err() {
-                live.kill();
-            }
-            ExitReport::default()
-        }
+    let ended = async {
+        inner.why_ended(live.number).await;
     };
-    let _ = timeout(NOTED, inner.why_ended(live.number)).await;
+    let report = live.remote.end(ladder, ended).await;
+    let _ = timeout(CLOSE_RUN_END, inner.why_ended(live.number)).await;
     Ok(report)
 }
 
@@ -65,36 +69,36 @@ async fn before<T>(until: Option<Instant>, future: impl Future<Output = T>) -> O
     }
 }
 
-/// Waits until nothing is open, so that stdin closes; but not beyond `until`, and not for an agent
-/// that can no longer be talked to.
+/// Waits until nothing is open, so that stdin closes; at most until `until`, and not for an agent that
+/// does not respond.
 async fn settle(live: &Live, began: Instant, until: Option<Instant>) {
-    let mut stands = live.link.standing();
-    let tell = live.link.close_when_idle();
-    tokio::pin!(tell);
-    let mut told = false;
+    let mut changes = live.link.status();
+    let close = live.link.close_when_idle();
+    tokio::pin!(close);
+    let mut sent = false;
     loop {
-        let standing = stands.borrow_and_update().clone();
+        let status = changes.borrow_and_update().clone();
         let now = Instant::now();
-        let unread = standing.unread_since().map(|since| since + UNREAD);
-        let silent = standing.unclear.then(|| standing.heard.max(began) + SILENT);
+        let unread = status.unread_since().map(|since| since + CLOSE_UNREAD);
+        let silent = status.unclear.then(|| status.heard.max(began) + CLOSE_SILENT);
         let limit = until.into_iter().chain(unread).chain(silent).min();
-        if standing.ended || (standing.idle && told) || limit.is_some_and(|limit| limit <= now) {
+        if status.ended || (status.idle && sent) || limit.is_some_and(|limit| limit <= now) {
             return;
         }
-        let look = limit.map_or(now + LOOK, |limit| limit.min(now + LOOK));
+        let check = limit.map_or(now + CLOSE_CHECK, |limit| limit.min(now + CLOSE_CHECK));
         tokio::select! {
-            result = &mut tell, if !told => {
-                told = true;
+            result = &mut close, if !sent => {
+                sent = true;
                 if result.is_err() {
                     return;
                 }
             }
-            changed = stands.changed() => {
+            changed = changes.changed() => {
                 if changed.is_err() {
                     return;
                 }
             }
-            () = sleep_until(look) => {}
+            () = sleep_until(check) => {}
         }
     }
 }

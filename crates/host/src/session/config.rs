@@ -1,32 +1,33 @@
-//! How a session behaves.
+//! The configuration of a session.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duologue_link::{DEFAULT_BUDGET, Overflow, Tap};
 use duologue_protocol::DEFAULT_MAX_LINE;
 use duologue_protocol::launch::Launch;
 
-use crate::process::Ladder;
-use crate::prompt::MOST_PIXELS;
+use crate::dispatch::{DEFAULT_BUDGET, Overflow, Tap};
+use crate::process::{Ladder, OsUser};
+use crate::prompt::MAX_PIXELS;
+use crate::timeouts::{HANDSHAKE, INTERRUPT_SETTLE, LINGER, REQUEST};
 
-/// What is done about the handshake (`initialize`).
+/// Whether the agent is initialized (`initialize`) before the first prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Handshake {
-    /// Shake hands; an agent that does not answer in time is used all the same, with a notice, unless
-    /// something needs it: hooks, in-process tools.
+    /// Send it. If the agent does not answer in time, it is used nevertheless, with a notice, unless
+    /// something needs the handshake: hooks, in-process tools.
     #[default]
     Try,
-    /// Shake hands; an agent that does not answer in time is an error.
+    /// Send it. If the agent does not answer in time, that is an error.
     Require,
-    /// Do not.
+    /// Do not send it.
     Skip,
 }
 
-/// What is done when the agent dies before the session is closed.
+/// What happens when the agent dies before the session is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Respawn {
@@ -35,23 +36,23 @@ pub struct Respawn {
 }
 
 impl Respawn {
-    /// Nothing: the session is over.
+    /// The session has ended.
     pub const fn never() -> Self {
         Self { times: 0, resend: false }
     }
 
-    /// It is started again and resumes its conversation, at most so many times in a row without a
-    /// turn that ends. Turns that ran fail; no prompt is sent twice.
+    /// The agent is started again and resumes its conversation, at most this many times in a row
+    /// without a turn that ends. Turns that ran fail; no prompt is sent twice.
     ///
-    /// What was changed since (the permission mode, the model, MCP servers, thinking, settings, added
-    /// directories, permissions for the session…) is changed again, in the order in which it took effect,
-    /// before any prompt is sent. What the agent refuses then is [a notice](crate::Session::notices); if
-    /// it refuses the permission mode, the session is over.
+    /// Changes since the start (the permission mode, the model, MCP servers, thinking, settings, added
+    /// directories, permissions for the session…) are applied again, in the order in which they took effect,
+    /// before any prompt is sent. If the agent refuses one, that is [a notice](crate::Session::notices); if
+    /// it refuses the permission mode, the session ends.
     pub const fn up_to(times: u32) -> Self {
         Self { times, resend: false }
     }
 
-    /// Prompts without a result are sent again. What their turns have done already is done again, too.
+    /// Sends prompts without a result again. What their turns have done already may be done again.
     #[must_use]
     pub const fn resend_prompts(mut self) -> Self {
         self.resend = true;
@@ -59,7 +60,7 @@ impl Respawn {
     }
 }
 
-/// When an agent is taken for stuck. The clock stands still while a tool runs or the host is asked.
+/// When an agent is considered stuck. The clock is paused while a tool runs or the host is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Watchdog {
@@ -68,19 +69,19 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// One that watches nothing yet.
+    /// A watchdog without limits.
     pub const fn new() -> Self {
         Self { silence: None, turn: None }
     }
 
-    /// In a turn, the agent may be silent so long.
+    /// Sets how long the agent may be silent in a turn.
     #[must_use]
     pub const fn silence(mut self, most: Duration) -> Self {
         self.silence = Some(most);
         self
     }
 
-    /// A turn may take so long.
+    /// Sets how long a turn may take.
     #[must_use]
     pub const fn turn(mut self, most: Duration) -> Self {
         self.turn = Some(most);
@@ -95,24 +96,31 @@ impl Watchdog {
 pub(crate) type OnLine = Arc<Mutex<dyn FnMut(&str) + Send>>;
 pub(crate) type OnNotice = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How a session behaves.
+/// The configuration of a session.
 #[derive(Clone)]
 pub(crate) struct Config {
     pub(crate) launch: Launch,
     pub(crate) program: Option<PathBuf>,
     pub(crate) leading: Vec<OsString>,
+    pub(crate) os_user: Option<OsUser>,
+    /// How often a start is tried.
+    pub(crate) start_attempts: u32,
+    /// The time between the starts of two agents.
+    pub(crate) start_stagger: Duration,
+    /// The memory, in bytes, above which the agent is replaced between turns.
+    pub(crate) recycle_above: Option<u64>,
     pub(crate) handshake: Handshake,
     pub(crate) handshake_timeout: Duration,
     /// How long other requests may take.
     pub(crate) timeout: Option<Duration>,
-    /// How long an interrupt may take to settle.
+    /// How long a turn may take to end after an interrupt.
     pub(crate) settle: Duration,
     pub(crate) ladder: Ladder,
-    /// How long work in the background may hold up a close.
+    /// How long open work may delay a close.
     pub(crate) linger: Duration,
     pub(crate) budget: usize,
     pub(crate) overflow: Overflow,
-    /// Where what does not fit into memory is kept.
+    /// Where temporary files are created.
     pub(crate) spill_dir: Option<PathBuf>,
     /// Handlers may block their thread.
     pub(crate) handlers_block: bool,
@@ -130,22 +138,26 @@ pub(crate) struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            // Prompts are told when they are taken: older versions do not tell otherwise.
+            // Older versions report only with this when they accept a prompt.
             launch: Launch::new().replay_user_messages(true),
             program: None,
             leading: Vec::new(),
+            os_user: None,
+            start_attempts: 1,
+            start_stagger: Duration::ZERO,
+            recycle_above: None,
             handshake: Handshake::default(),
-            handshake_timeout: Duration::from_secs(60),
-            timeout: Some(Duration::from_secs(60)),
-            settle: Duration::from_secs(10),
+            handshake_timeout: HANDSHAKE,
+            timeout: Some(REQUEST),
+            settle: INTERRUPT_SETTLE,
             ladder: Ladder::default(),
-            linger: Duration::from_secs(600),
+            linger: LINGER,
             budget: DEFAULT_BUDGET,
             overflow: Overflow::default(),
             spill_dir: None,
             handlers_block: false,
             max_line: DEFAULT_MAX_LINE,
-            max_image_pixels: MOST_PIXELS,
+            max_image_pixels: MAX_PIXELS,
             serial: false,
             legacy: false,
             tap: None,

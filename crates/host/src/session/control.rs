@@ -1,4 +1,4 @@
-//! Everything a host can ask of an agent, as methods.
+//! Every control request, as a method.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use crate::error::Error;
 
 use super::inner::Inner;
 
-/// Asks the agent for things: at any time, also in the middle of a turn, from any task.
+/// Sends control requests to the agent: at any time, also during a turn, from any task.
 ///
-/// Each request may take a minute; [`within`](Self::within) changes that. All requests that are open
-/// fail at once when the agent goes away, with the end of its stderr.
+/// Each request has a timeout of a minute; [`within`](Self::within) changes that. When the agent goes away,
+/// all open requests fail at once, with the end of its stderr. If the future of a request is dropped, the
+/// request is cancelled.
 ///
 /// ```no_run
 /// # async fn example(session: duologue::Session) -> Result<(), duologue::Error> {
@@ -34,19 +35,19 @@ pub struct Control {
 }
 
 impl Control {
-    /// The same, with another time limit for each request.
+    /// Returns a handle with another timeout for each request.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
         Self { inner: Arc::clone(&self.inner), timeout: Some(timeout) }
     }
 
-    /// The same, without a time limit.
+    /// Returns a handle without a timeout.
     #[must_use]
     pub fn without_limit(&self) -> Self {
         Self { inner: Arc::clone(&self.inner), timeout: None }
     }
 
-    /// Asks for something by its type: for what has no method here.
+    /// Sends a request by its type, for what has no method here.
     ///
     /// # Errors
     /// If the agent refuses, does not answer in time, or is gone.
@@ -57,10 +58,10 @@ impl Control {
         self.inner.request(request, self.timeout).await
     }
 
-    /// Asks for something that has no type here: a subtype and its fields.
+    /// Sends a request that has no type here: a subtype and its fields.
     ///
     /// # Errors
-    /// If the fields are no JSON object, or as [`ask`](Self::ask).
+    /// If the fields are not a JSON object, or as [`ask`](Self::ask).
     pub async fn request(
         &self,
         subtype: &str,
@@ -82,7 +83,7 @@ impl Control {
     }
 }
 
-/// Methods that make a request and ask it.
+/// Methods that create a request and send it.
 macro_rules! methods {
     ($(
         $(#[doc = $doc:literal])*
@@ -101,39 +102,39 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Shakes hands again: what can this agent do?
+    /// Sends the handshake again, and returns what the agent supports.
     reinitialize() -> InitializeReply = Initialize::new();
     /// Changes the permission mode.
     set_permission_mode(mode: PermissionMode) -> SetPermissionModeReply =
         SetPermissionMode::new().mode(mode);
     /// Changes the model.
     set_model(model: impl Into<Text>) -> SetModelReply = SetModel::new().model(model);
-    /// Goes back to the default model.
+    /// Changes the model back to the default.
     reset_model() -> SetModelReply = SetModel::new();
-    /// Changes how much the model may think; `None` for as much as it likes.
+    /// Changes how many tokens the model may use for thinking; `None` removes the limit.
     set_max_thinking_tokens(tokens: Option<u32>) -> Ack = {
         let mut request = SetMaxThinkingTokens::new();
         request.max_thinking_tokens = duologue_protocol::Field::from(tokens.map(Number::from)).or_null();
         request
     };
-    /// Changes settings, as if they had been given as flags. A null clears one.
+    /// Changes settings as if they were given as flags. A null clears a setting.
     apply_flag_settings(settings: RawObject) -> Ack = ApplyFlagSettings::new().settings(settings);
     /// Writes settings to a file: `localSettings` or `userSettings`.
     update_settings(source: impl Into<Text>, settings: RawObject) -> Ack =
         UpdateSettings::new().source(source).settings(settings);
-    /// What are the settings?
+    /// Returns the settings.
     get_settings() -> GetSettingsReply = GetSettings::new();
-    /// How are the MCP servers?
+    /// Returns the status of the MCP servers.
     mcp_status() -> McpStatusReply = McpStatusRequest::new();
     /// Replaces the MCP servers that were added at run time.
     mcp_set_servers(servers: Map<McpServerConfig>) -> McpSetServersReply =
         McpSetServers::new().servers(servers);
-    /// Connects to an MCP server again.
+    /// Reconnects an MCP server.
     mcp_reconnect(server: impl Into<Text>) -> Ack = McpReconnect::new().server_name(server);
-    /// Switches an MCP server on or off.
+    /// Enables or disables an MCP server.
     mcp_toggle(server: impl Into<Text>, enabled: bool) -> Ack =
         McpToggle::new().server_name(server).enabled(enabled);
-    /// Sends a message of one of the host's MCP servers.
+    /// Sends a message from one of the host's MCP servers.
     mcp_message(server: impl Into<Text>, message: RawObject) -> McpMessageReply =
         McpMessage::new().server_name(server).message(message);
     /// Calls a tool of an MCP server, without the model.
@@ -142,81 +143,81 @@ methods! {
     /// Reads a resource of an MCP server.
     mcp_read_resource(server: impl Into<Text>, uri: impl Into<Text>) -> McpReadResourceReply =
         McpReadResource::new().server_name(server).uri(uri);
-    /// Another permission mode for one MCP server.
+    /// Sets a permission mode for one MCP server.
     set_mcp_permission_mode_override(
         request: SetMcpPermissionModeOverride
     ) -> SetMcpPermissionModeOverrideReply = request;
-    /// Puts files back to where they were at this prompt. Needs `file_checkpointing`.
+    /// Restores files to their state at this prompt. Needs `file_checkpointing`.
     rewind_files(prompt: impl Into<Uuid>) -> RewindFilesReply =
         RewindFiles::new().user_message_id(prompt);
-    /// What would [`rewind_files`](Self::rewind_files) do?
+    /// Returns what [`rewind_files`](Self::rewind_files) would do.
     rewind_files_dry_run(prompt: impl Into<Uuid>) -> RewindFilesReply =
         RewindFiles::new().user_message_id(prompt).dry_run(true);
-    /// Takes a prompt back that waits.
+    /// Cancels a prompt that waits.
     cancel_async_message(prompt: impl Into<Uuid>) -> CancelAsyncMessageReply =
         CancelAsyncMessage::new().message_uuid(prompt);
-    /// Counts a file as read, as of this time (milliseconds since 1970).
+    /// Marks a file as read at this time (milliseconds since 1970).
     seed_read_state(path: impl Into<Text>, mtime: u64) -> Ack =
         SeedReadState::new().path(path).mtime(mtime);
     /// Reads a file as the agent sees it.
     read_file(path: impl Into<Text>) -> ReadFileReply = ReadFile::new().path(path);
-    /// Which files could be meant?
+    /// Returns the files that match a query.
     file_suggestions(query: impl Into<Text>) -> FileSuggestionsReply =
         FileSuggestions::new().query(query);
-    /// What fills the context?
+    /// Returns what uses the context.
     get_context_usage() -> GetContextUsageReply = GetContextUsage::new();
-    /// What was used, and how much is left?
+    /// Returns the usage, and what is left of the limits.
     get_usage() -> GetUsageReply = GetUsage::new();
-    /// What did the session cost, in words?
+    /// Returns the cost of the session as text.
     get_session_cost() -> GetSessionCostReply = GetSessionCost::new();
-    /// What is the version?
+    /// Returns the version of the agent.
     get_binary_version() -> GetBinaryVersionReply = GetBinaryVersion::new();
-    /// Which models are there?
+    /// Lists the models.
     list_models() -> ListModelsReply = ListModels::new();
-    /// Which permission rules are there?
+    /// Lists the permission rules.
     list_permission_rules() -> ListPermissionRulesReply = ListPermissionRules::new();
-    /// Which hooks are there?
+    /// Lists the hooks.
     get_hooks_listing() -> GetHooksListingReply = GetHooksListing::new();
-    /// Loads the plugins again.
+    /// Reloads the plugins.
     reload_plugins() -> ReloadPluginsReply = ReloadPlugins::new();
-    /// Looks for skills again.
+    /// Reloads the skills.
     reload_skills() -> ReloadSkillsReply = ReloadSkills::new();
-    /// Looks for output styles again.
+    /// Reloads the output styles.
     reload_output_styles() -> ReloadOutputStylesReply = ReloadOutputStyles::new();
-    /// Works in this repository, too.
+    /// Adds a repository to work in.
     register_repo_root(directory: impl Into<Text>) -> RegisterRepoRootReply =
         RegisterRepoRoot::new().directory(directory);
-    /// Gives the session a title.
+    /// Sets the title of the session.
     rename_session(title: impl Into<Text>) -> Ack = RenameSession::new().title(title);
-    /// Gives the session a colour.
+    /// Sets the colour of the session.
     set_color(color: impl Into<Text>) -> Ack = SetColor::new().color(color);
     /// Stops a task.
     stop_task(task: impl Into<Text>) -> Ack = StopTask::new().task_id(task);
-    /// Puts what runs into the background; all, or this tool call.
+    /// Moves running tool calls to the background: all, or this one.
     background_tasks(tool_use: Option<Text>) -> BackgroundTasksReply = {
         let mut request = BackgroundTasks::new();
         request.tool_use_id = tool_use.map(Into::into).into();
         request
     };
-    /// What has a task printed?
+    /// Returns the output of a task.
     get_task_output(task: impl Into<Text>) -> GetTaskOutputReply =
         GetTaskOutput::new().task_id(task);
-    /// Whether anybody is looking.
+    /// Reports whether the session has viewers.
     set_has_subscribers(has: bool) -> Ack = SetHasSubscribers::new().has_subscribers(has);
-    /// Thinks of a title.
+    /// Generates a title for the session.
     generate_session_title(description: impl Into<Text>) -> GenerateSessionTitleReply =
         GenerateSessionTitle::new().description(description);
-    /// Asks something beside the conversation.
+    /// Asks a question outside of the conversation.
     side_question(question: impl Into<Text>) -> SideQuestionReply =
         SideQuestion::new().question(question);
-    /// What the status dialog shows.
+    /// Returns what the status dialog shows.
     get_status() -> GetStatusReply = GetStatus::new();
-    /// What is the plan?
+    /// Returns the plan.
     get_plan() -> GetPlanReply = GetPlan::new();
-    /// The conversation as text.
+    /// Returns the conversation as text.
     export_conversation() -> ExportConversationReply = ExportConversation::new();
-    /// What has changed in the work tree?
+    /// Returns the changes in the work tree.
     get_workspace_diff() -> GetWorkspaceDiffReply = GetWorkspaceDiff::new();
-    /// Ends the session from within: the agent acknowledges and exits.
+    /// Ends the session: the agent acknowledges and exits.
     end_session() -> Ack = EndSession::new();
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use duologue_protocol::control::{ControlResponse, InitializeReply, Response};
 use duologue_protocol::host_link::Answer;
@@ -10,23 +9,25 @@ use duologue_protocol::launch::CliVersion;
 use duologue_protocol::{RawJson, RequestId, SessionId, Uuid};
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::ask::Decision;
+use crate::dispatch::Filter;
 use crate::error::Error;
+use crate::handlers::Decision;
 use crate::process::{ExitReport, Ladder};
 use crate::prompt::{IntoPrompt, PromptError, validate};
+use crate::timeouts::KILL_RUN_END;
 
 use super::builder::SessionBuilder;
 use super::closing;
 use super::control::Control;
-use super::hub::Wants;
 use super::inner::{Inner, Live, Stop, lock};
 use super::interrupt::{self, InterruptReceipt};
 use super::turn::{Events, Message, Messages, Turn};
 
 /// A conversation with an agent.
 ///
-/// Dropping it kills the agent and everything that the agent has started;
-/// [`close`](Self::close) lets it end in peace.
+/// It is a handle: clones share one conversation, from any task or thread. When the last clone is
+/// dropped, the agent is killed with everything that it has started; [`close`](Self::close) lets it end
+/// cleanly.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), duologue::Error> {
@@ -47,29 +48,51 @@ use super::turn::{Events, Message, Messages, Turn};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) inner: Arc<Inner>,
-    /// For whoever receives without having asked for a stream.
-    received: AsyncMutex<Option<Messages>>,
+    /// The lines for [`receive`](Self::receive).
+    received: Arc<AsyncMutex<Option<Messages>>>,
+    _kill: Arc<KillOnDrop>,
 }
 
+/// Kills the agent when the last clone of a session is dropped. Turns and streams do not keep it alive.
+#[derive(Debug)]
+struct KillOnDrop(Arc<Inner>);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+// A handle may be shared and sent: a change that prevents it does not compile.
+const _: () = {
+    const fn is_shareable<T: Clone + Send + Sync + 'static>() {}
+    const fn is_sendable<T: Send + 'static>() {}
+    is_shareable::<Session>();
+    is_sendable::<Turn>();
+    is_sendable::<Events>();
+    is_sendable::<Messages>();
+};
+
 impl Session {
-    /// Says how the agent is started.
+    /// Configures a session.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::new()
     }
 
     pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Self { inner, received: AsyncMutex::new(None) }
+        let kill = Arc::new(KillOnDrop(Arc::clone(&inner)));
+        Self { inner, received: Arc::default(), _kill: kill }
     }
 
-    /// Sends a prompt: a text, blocks, or a [`Prompt`](duologue_protocol::lines::Prompt) made by hand.
-    /// It may be sent while others are in flight.
+    /// Sends a prompt: a text, blocks, or a [`Prompt`](duologue_protocol::lines::Prompt). It may be sent
+    /// while others are in flight.
     ///
     /// # Errors
-    /// If it is empty, holds a picture that the API would refuse, or was sent before; if the budget is
-    /// used up; if the agent is gone, or its lines could not be kept.
+    /// If it is empty, contains an image that the API would refuse, or was sent before; if the budget is
+    /// used up; if the agent is gone.
     pub async fn prompt(&self, prompt: impl IntoPrompt) -> Result<Turn, Error> {
         let inner = &self.inner;
         let mut prompt = prompt.into_prompt();
@@ -79,27 +102,25 @@ impl Session {
             Some(uuid) => uuid.clone(),
             None => Uuid::from(uuid::Uuid::new_v4().to_string()),
         };
-        if !inner.name_is_new(&uuid) {
+        if !inner.remember_uuid(&uuid) {
             return Err(PromptError::SentBefore(uuid.as_str().to_owned()).into());
         }
         prompt = prompt.uuid(uuid.clone());
         if inner.verbatim && prompt.client_composed.value().is_none() {
             prompt = prompt.client_composed(true);
         }
+        let _not_recycled = inner.prompts.read().await;
         let live = inner.live().await?;
-        inner.can_be_followed(&live)?;
-        let seat = inner.sit(Wants::Turn(uuid.clone()), live.number);
+        let subscriber = inner.subscribe(Filter::Turn(uuid.clone()), live.number);
         inner.keep(&prompt);
         if live.link.prompt(prompt).await.is_err() {
             return Err(inner.why_ended(live.number).await);
         }
-        Ok(Turn { seat, uuid, over: None })
+        Ok(Turn::new(subscriber, uuid))
     }
 
     fn within_budget(&self) -> Result<(), Error> {
         let Some(limit_usd) = self.inner.config.launch.budget() else { return Ok(()) };
-        // Nobody may have read the end of the last turn yet.
-        self.inner.catch_up();
         let spent_usd = self.spent_usd();
         if spent_usd > limit_usd {
             return Err(Error::OverBudget { spent_usd, limit_usd });
@@ -107,23 +128,24 @@ impl Session {
         Ok(())
     }
 
-    /// All events, of every turn and between them: also what nobody asked for. They begin with the first
-    /// line that nobody has read yet.
+    /// Subscribes to all events from now on, of every turn and between turns.
+    ///
+    /// What happened before the call is not delivered. What happens after it is, whenever it is read.
     pub fn events(&self) -> Events {
-        Events { seat: self.inner.sit(Wants::Events, 0) }
+        Events::new(self.inner.subscribe(Filter::Events, 0))
     }
 
-    /// All lines of the agent, as they are, from the first on that nobody has read yet.
+    /// Subscribes to all lines of the agent from now on.
     pub fn messages(&self) -> Messages {
-        Messages { seat: self.inner.sit(Wants::Lines, 0) }
+        Messages::new(self.inner.subscribe(Filter::Lines, 0))
     }
 
-    /// Asks the agent for things.
+    /// Sends control requests to the agent.
     pub fn control(&self) -> Control {
         Control { inner: Arc::clone(&self.inner), timeout: self.inner.config.timeout }
     }
 
-    /// Interrupts what the agent does now. The receipt comes at once; the turn ends soon after, as
+    /// Interrupts the turn that runs now. The receipt comes at once; the turn ends soon after, as
     /// [interrupted](crate::TurnOutcome::is_interrupted), and the next prompt works. An agent that does
     /// not stop within [`settle_within`](SessionBuilder::settle_within) is killed.
     ///
@@ -141,7 +163,7 @@ impl Session {
     /// resumes its conversation. The turn is interrupted. Prefer [`interrupt`](Self::interrupt).
     ///
     /// # Errors
-    /// If the agent cannot be started again, or is no process of ours.
+    /// If the agent cannot be started again, or the session has no process.
     pub async fn abort_by_signal(&self) -> Result<(), Error> {
         interrupt::abort_by_signal(&self.inner).await
     }
@@ -156,13 +178,13 @@ impl Session {
         let not_open = || Error::NotOpen { id: id.as_str().to_owned() };
         let live = self.inner.live().await?;
         let ask = self.inner.left_open.wait_for(&live.link, &id).await.ok_or_else(not_open)?;
-        match decision.result(&ask) {
-            Some(result) => self.answer(&live, id, Answer::of(&result)).await,
+        match decision.answer(&ask) {
+            Some(answer) => self.answer(&live, id, answer).await,
             None => Ok(()),
         }
     }
 
-    /// Answers any request of the agent that was left open, with a payload of its own.
+    /// Answers any request of the agent that was left open, with a payload.
     ///
     /// # Errors
     /// If it is not open, or the agent is gone.
@@ -190,7 +212,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends a prompt, for whoever reads with [`receive`](Self::receive). Gives its name.
+    /// Sends a prompt whose answer is read with [`receive`](Self::receive). Returns its uuid.
     ///
     /// # Errors
     /// As [`prompt`](Self::prompt).
@@ -203,17 +225,17 @@ impl Session {
         Ok(self.prompt(prompt).await?.uuid)
     }
 
-    /// The next line of the agent; `None` when the session was closed. It may be dropped while it
-    /// waits. The first call, or the first [`query`](Self::query), begins to keep lines.
+    /// The next line of the agent; `None` when the session was closed. Cancel safe. The first call, or
+    /// the first [`query`](Self::query), subscribes; all clones share that subscription.
     ///
     /// # Errors
-    /// If the agent goes away, or its lines cannot be kept.
+    /// If the agent goes away, or unread lines could not be kept.
     pub async fn receive(&self) -> Result<Option<Message>, Error> {
         let mut received = self.received.lock().await;
         received.get_or_insert_with(|| self.messages()).next().await
     }
 
-    /// Asks the agent for something by subtype. The same as [`Control::request`].
+    /// Sends a control request by subtype. The same as [`Control::request`].
     ///
     /// # Errors
     /// If the agent refuses, does not answer in time, or is gone.
@@ -246,44 +268,44 @@ impl Session {
         self.answer_open(id, answer).await
     }
 
-    /// What the agent said in the handshake; `None` if there was none.
+    /// The agent's reply to the handshake; `None` if there was no handshake.
     pub fn handshake(&self) -> Option<InitializeReply> {
         lock(&self.inner.handshake).clone()
     }
 
-    /// The conversation's id, once a turn has begun. It may change: `/clear` begins another one.
+    /// The conversation's id, once a turn has begun. It may change: `/clear` begins another one. Always
+    /// current, whether anything is read or not.
     pub fn session_id(&self) -> Option<SessionId> {
-        let live = self.inner.live_now();
-        let told = live.and_then(|live| live.link.standing().borrow().session_id.clone());
-        told.or_else(|| lock(&self.inner.hub).session_id.clone())
+        lock(&self.inner.router).session_id().cloned()
     }
 
-    /// What was spent so far, in USD, by turns whose end was read; also before the agent was started
-    /// again.
+    /// What all turns have cost so far, in USD, also before the agent was started again. Always current,
+    /// whether anything is read or not.
     pub fn spent_usd(&self) -> f64 {
-        lock(&self.inner.hub).spent_usd
+        lock(&self.inner.router).spent_usd()
     }
 
-    /// The agent's process; `None` if it is none of ours, or is gone.
+    /// The id of the agent's process; `None` if the session has no process, or it is gone.
     pub fn pid(&self) -> Option<u32> {
-        self.inner.live_now()?.process.map(|process| process.pid())
+        self.inner.live_now()?.remote.process().map(|process| process.pid())
     }
 
-    /// The version of Claude Code, as far as it is known.
+    /// The version of Claude Code, if it is known.
     pub fn version(&self) -> Option<CliVersion> {
         let said = lock(&self.inner.handshake);
         let said = said.as_ref().and_then(|reply| reply.claude_code_version.as_str());
         said.and_then(CliVersion::parse).or(self.inner.version)
     }
 
-    /// What the person should know: an untested version, options without effect…
+    /// What the user should know: an untested version, options without effect…
     pub fn notices(&self) -> Vec<String> {
         lock(&self.inner.notices).clone()
     }
 
     /// The end of what the agent wrote to stderr.
     pub fn stderr(&self) -> String {
-        let process = self.inner.live_now().and_then(|live| live.process);
+        let live = self.inner.live_now();
+        let process = live.as_ref().and_then(|live| live.remote.process());
         process.map(|process| process.stderr()).unwrap_or_default()
     }
 
@@ -295,36 +317,28 @@ impl Session {
     /// seconds) plus one second after it was called. What has not ended by then is killed. To wait
     /// longer for a turn, await its [outcome](Turn::outcome) first, or raise `linger`.
     ///
-    /// It does not wait so long for an agent that takes nothing off its stdin for five seconds, or that is
-    /// silent for five seconds after a line that could not be read: what seems open may have ended with
-    /// that line.
+    /// It waits at most five seconds for an agent that does not read its stdin, or that is silent after a
+    /// line that could not be decoded: what seems open may have ended with that line.
+    ///
+    /// Not cancel safe: if the future is dropped before it is ready, the agent is killed.
+    ///
+    /// Any clone can close the session. The others then get [`Error::Closed`]; closing again returns the
+    /// same report.
     ///
     /// # Errors
     /// If the agent had gone before.
-    pub async fn close(self) -> Result<ExitReport, Error> {
+    pub async fn close(&self) -> Result<ExitReport, Error> {
         closing::close(&self.inner).await
     }
 
     /// Ends the agent at once, and everything that it has started.
-    pub async fn kill(self) {
+    pub async fn kill(&self) {
         *lock(&self.inner.stop) = Some(Stop::Close);
         self.inner.closing.store(true, Ordering::Relaxed);
         self.inner.kill_starting();
         let Some(live) = self.inner.live_now() else { return };
-        match &live.process {
-            Some(process) => {
-                process.end(Ladder::at_once()).await;
-            }
-            None => live.kill(),
-        }
-        // Nobody is left to hold it up; but a driver that was never polled never ends.
+        live.remote.end(Ladder::at_once(), std::future::pending()).await;
         let gone = self.inner.why_ended(live.number);
-        let _ = tokio::time::timeout(Duration::from_secs(2), gone).await;
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.inner.kill();
+        let _ = tokio::time::timeout(KILL_RUN_END, gone).await;
     }
 }

@@ -5,69 +5,54 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use duologue_link::{Link, RequestError};
 use duologue_protocol::control::{ControlRequest, HostRequest, InitializeReply, Success};
 use duologue_protocol::launch::CliVersion;
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::{RawObject, Uuid};
-use tokio::sync::{Notify, watch};
-use tokio::task::AbortHandle;
+use tokio::sync::{Notify, RwLock, watch};
 
-use crate::ask::{Handlers, LeftOpen};
+use crate::dispatch::{Filter, Link, QueueOptions, Reader, RequestError, Router, SubscriptionId};
 use crate::error::Error;
-use crate::process::Control as ProcessControl;
+use crate::handlers::{Handlers, LeftOpen};
+use crate::process::ExitReport;
+use crate::transport::{Remote, Transport};
 
 use super::config::Config;
-use super::hub::{Found, Hub, Over, Pumped, SeatId, Wants};
-use super::queue::Parcel;
 
-/// How many names of prompts are remembered, so that none is used twice.
-const NAMES_REMEMBERED: usize = 4096;
+/// How many uuids of prompts are remembered, so that none is used twice.
+const UUIDS_REMEMBERED: usize = 4096;
 
 /// How many notices are kept.
 const NOTICES_KEPT: usize = 64;
 
-/// How often some lines are read before others get their turn.
-const AT_ONCE: usize = 8;
-
-/// An agent that runs.
+/// A run that can be used.
 #[derive(Clone, Debug)]
 pub(crate) struct Live {
     pub(crate) number: u64,
     pub(crate) link: Link,
-    /// `None` for an agent that is no process of ours.
-    pub(crate) process: Option<ProcessControl>,
-    pub(crate) driver: AbortHandle,
+    pub(crate) remote: Remote,
 }
 
-impl Live {
-    /// Ends it at once. Needs no runtime.
-    pub(crate) fn kill(&self) {
-        match &self.process {
-            Some(process) => process.kill(),
-            None => self.driver.abort(),
-        }
-    }
-}
-
-/// Where the agent is.
+/// The state of the session.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
-    /// It is being started (again).
+    /// The agent is being started (again).
     Starting,
     Live(Live),
-    /// It is gone for good.
+    /// The agent is gone for good.
     Over(Error),
 }
 
 /// Why this host ends the agent, if it does.
 #[derive(Clone, Debug)]
 pub(crate) enum Stop {
-    /// It is over.
+    /// The session is closed.
     Close,
-    /// The turn is aborted by a signal; the agent may come back.
+    /// The turn is aborted by a signal; the agent is started again.
     Abort,
-    /// It is stuck.
+    /// The agent uses too much memory; it is started again.
+    Recycle,
+    /// The agent does not stop.
     Stuck(String),
 }
 
@@ -78,21 +63,27 @@ pub(crate) struct Inner {
     pub(crate) verbatim: bool,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) left_open: Arc<LeftOpen>,
-    pub(crate) hub: Mutex<Hub>,
-    /// Something came, for whoever waits.
-    pub(crate) changed: Arc<Notify>,
+    pub(crate) transport: Transport,
+    pub(crate) router: Arc<Mutex<Router>>,
+    /// Notified when a subscriber has read.
+    pub(crate) drained: Arc<Notify>,
     pub(crate) phase: watch::Sender<Phase>,
-    /// A run that has begun and has not shaken hands yet.
+    /// A run that has begun and is not initialized yet.
     starting: Mutex<Option<Live>>,
     /// The last run that has ended, and why.
     pub(crate) ended: watch::Sender<(u64, Option<Error>)>,
     /// Held while a run goes live or ends, so that both know of each other.
     pub(crate) transition: Mutex<()>,
     pub(crate) stop: Mutex<Option<Stop>>,
+    /// Read-locked while a prompt is sent, write-locked while the agent is recycled.
+    pub(crate) prompts: RwLock<()>,
     pub(crate) closing: AtomicBool,
+    /// How the agent exited, once the session was closed.
+    pub(crate) exit: Mutex<Option<ExitReport>>,
     pub(crate) handshake: Mutex<Option<InitializeReply>>,
     pub(crate) notices: Mutex<Vec<String>>,
-    names: Mutex<VecDeque<Uuid>>,
+    /// The uuids of the latest prompts.
+    uuids: Mutex<VecDeque<Uuid>>,
     /// Prompts without a result, if they are to be sent again.
     kept: Mutex<Vec<Prompt>>,
     /// How often in a row the agent was started again.
@@ -108,33 +99,40 @@ impl Inner {
     pub(crate) fn new(
         config: Config,
         handlers: Handlers,
+        transport: Transport,
         version: Option<CliVersion>,
         verbatim: bool,
     ) -> Self {
-        let hub = Mutex::new(Hub::new(config.budget, config.spill_dir.clone()));
+        let options = QueueOptions::new(config.budget)
+            .overflow(config.overflow)
+            .spill_dir(config.spill_dir.clone());
+        let drained = Arc::clone(&options.drained);
         Self {
             config,
             version,
             verbatim,
             handlers: Arc::new(handlers),
             left_open: Arc::default(),
-            hub,
-            changed: Arc::new(Notify::new()),
+            transport,
+            router: Arc::new(Mutex::new(Router::new(options))),
+            drained,
             phase: watch::Sender::new(Phase::Starting),
             starting: Mutex::new(None),
             ended: watch::Sender::new((0, None)),
             transition: Mutex::new(()),
             stop: Mutex::new(None),
+            prompts: RwLock::new(()),
             closing: AtomicBool::new(false),
+            exit: Mutex::new(None),
             handshake: Mutex::new(None),
             notices: Mutex::new(Vec::new()),
-            names: Mutex::new(VecDeque::new()),
+            uuids: Mutex::new(VecDeque::new()),
             kept: Mutex::new(Vec::new()),
             respawns: AtomicU32::new(0),
         }
     }
 
-    /// Says something that the person should know.
+    /// Reports something that the user should know.
     pub(crate) fn notice(&self, notice: String) {
         if let Some(on_notice) = &self.config.on_notice {
             on_notice(&notice);
@@ -146,13 +144,7 @@ impl Inner {
         notices.push(notice);
     }
 
-    /// Reads what has come so far, for whoever it belongs to.
-    pub(crate) fn catch_up(&self) {
-        while lock(&self.hub).pump() == Pumped::Something {}
-        self.changed.notify_waiters();
-    }
-
-    /// The agent, once it runs.
+    /// The run, once it can be used.
     pub(crate) async fn live(&self) -> Result<Live, Error> {
         let mut phase = self.phase.subscribe();
         let phase = phase.wait_for(|phase| !matches!(phase, Phase::Starting)).await;
@@ -163,8 +155,8 @@ impl Inner {
         }
     }
 
-    /// A run has begun. If nobody wants it any more, it ends at once.
-    pub(crate) fn begins(&self, live: &Live) {
+    /// A run has begun. If the session is being closed, it ends at once.
+    pub(crate) fn begin(&self, live: &Live) {
         *lock(&self.starting) = Some(live.clone());
         if self.is_closing() {
             self.kill_starting();
@@ -172,14 +164,14 @@ impl Inner {
     }
 
     /// The run that has begun goes live.
-    pub(crate) fn has_begun(&self) {
+    pub(crate) fn mark_begun(&self) {
         lock(&self.starting).take();
     }
 
     /// Ends the run that has begun and is not live, if there is one. Needs no runtime.
     pub(crate) fn kill_starting(&self) {
         if let Some(live) = lock(&self.starting).take() {
-            live.kill();
+            live.remote.kill();
         }
     }
 
@@ -188,11 +180,11 @@ impl Inner {
         self.closing.store(true, Ordering::Relaxed);
         self.kill_starting();
         if let Phase::Live(live) = &*self.phase.borrow() {
-            live.kill();
+            live.remote.kill();
         }
     }
 
-    /// The agent, if it runs now.
+    /// The run, if it can be used now.
     pub(crate) fn live_now(&self) -> Option<Live> {
         match &*self.phase.borrow() {
             Phase::Live(live) => Some(live.clone()),
@@ -209,7 +201,7 @@ impl Inner {
         }
     }
 
-    /// Asks the agent for something.
+    /// Sends a request to the agent.
     pub(crate) async fn request<R>(
         &self,
         request: R,
@@ -223,7 +215,7 @@ impl Inner {
         self.explain(&live, R::SUBTYPE, timeout, reply).await
     }
 
-    /// Asks the agent for something that has no type here.
+    /// Sends a request that has no type here.
     pub(crate) async fn request_raw(
         &self,
         subtype: &str,
@@ -251,38 +243,28 @@ impl Inner {
         }
     }
 
-    /// Whether what the agent says can be told.
-    ///
-    /// # Errors
-    /// If its lines could not be kept, in this run or in one before.
-    pub(crate) fn can_be_followed(&self, live: &Live) -> Result<(), Error> {
-        if let Some(lost) = live.link.standing().borrow().lost.clone() {
-            return Err(lost.into());
-        }
-        lock(&self.hub).can_be_followed()
-    }
-
-    /// Remembers the name of a prompt. False if it was used before.
-    pub(crate) fn name_is_new(&self, uuid: &Uuid) -> bool {
-        let mut names = lock(&self.names);
-        if names.contains(uuid) {
+    /// Remembers the uuid of a prompt. False if it was used before.
+    pub(crate) fn remember_uuid(&self, uuid: &Uuid) -> bool {
+        let mut uuids = lock(&self.uuids);
+        if uuids.contains(uuid) {
             return false;
         }
-        if names.len() == NAMES_REMEMBERED {
-            names.pop_front();
+        if uuids.len() == UUIDS_REMEMBERED {
+            uuids.pop_front();
         }
-        names.push_back(uuid.clone());
+        uuids.push_back(uuid.clone());
         true
     }
 
-    pub(crate) fn sit(self: &Arc<Self>, wants: Wants, run: u64) -> Sitting {
-        let id = lock(&self.hub).sit(wants, run);
-        Sitting { inner: Arc::clone(self), id, parcels: VecDeque::new() }
+    /// Subscribes: everything that comes from now on is delivered.
+    pub(crate) fn subscribe(self: &Arc<Self>, filter: Filter, run: u64) -> Subscriber {
+        let (id, reader) = lock(&self.router).subscribe(filter, run);
+        Subscriber { inner: Arc::clone(self), id, reader }
     }
 
     /// Whether the agent may be started again after this run.
     pub(crate) fn may_respawn(&self, live: &Live) -> bool {
-        if live.link.standing().borrow().results > 0 {
+        if live.link.status().borrow().results > 0 {
             self.respawns.store(0, Ordering::Relaxed);
         }
         self.has_respawns_left()
@@ -293,30 +275,30 @@ impl Inner {
         self.respawns.load(Ordering::Relaxed) < self.config.respawn.times
     }
 
-    /// Counts that the agent is started again. Tells how often it was before.
-    pub(crate) fn respawned(&self) -> u32 {
+    /// Counts a restart of the agent, and returns how many there were before.
+    pub(crate) fn count_respawn(&self) -> u32 {
         self.respawns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Keeps a prompt, to send it again if the agent dies of it.
+    /// Keeps a prompt, to send it again if the agent dies before it has answered.
     pub(crate) fn keep(&self, prompt: &Prompt) {
         if !self.config.respawn.resend {
             return;
         }
         let mut kept = lock(&self.kept);
-        let unanswered: Vec<Uuid> = lock(&self.hub).unanswered().cloned().collect();
+        let unanswered: Vec<Uuid> = lock(&self.router).unanswered().cloned().collect();
         kept.retain(|prompt| prompt.uuid.value().is_some_and(|uuid| unanswered.contains(uuid)));
         kept.push(prompt.clone());
     }
 
     /// Sends the prompts again that have no result.
     pub(crate) async fn resend_prompts(&self) {
-        let unanswered: Vec<Uuid> = lock(&self.hub).unanswered().cloned().collect();
+        let unanswered: Vec<Uuid> = lock(&self.router).unanswered().cloned().collect();
         let kept = lock(&self.kept).clone();
         let Some(live) = self.live_now() else { return };
         for prompt in kept {
             if prompt.uuid.value().is_some_and(|uuid| unanswered.contains(uuid)) {
-                // If the agent is gone again, its end tells.
+                // If the agent is gone again, the end of its run handles the prompts.
                 let _ = live.link.prompt(prompt).await;
             }
         }
@@ -327,104 +309,16 @@ impl Inner {
     }
 }
 
-/// A reader's place, given up when it is dropped.
-pub(crate) struct Sitting {
+/// A subscription of a session. Dropping it unsubscribes.
+pub(crate) struct Subscriber {
     pub(crate) inner: Arc<Inner>,
-    id: SeatId,
-    /// What was taken already: some at a time, as taking needs a lock.
-    parcels: VecDeque<Parcel>,
+    id: SubscriptionId,
+    pub(crate) reader: Reader,
 }
 
-impl Sitting {
-    /// What comes next; how it ends if nothing does. It may be dropped while it waits: nothing is lost
-    /// by that.
-    pub(crate) async fn next(&mut self) -> Result<Parcel, Over> {
-        loop {
-            if let Some(parcel) = self.at_hand() {
-                return Ok(parcel);
-            }
-            // Empty while it waits.
-            let mut parcels = std::mem::take(&mut self.parcels);
-            let over = self
-                .until(|hub, id| match hub.take(id, &mut parcels) {
-                    Found::Nothing => None,
-                    Found::Parcels => Some(None),
-                    Found::Over(over) => Some(Some(over)),
-                })
-                .await;
-            self.parcels = parcels;
-            if let Some(over) = over {
-                return Err(over);
-            }
-        }
-    }
-
-    /// What comes next, if it was taken out of the queue already.
-    pub(crate) fn at_hand(&mut self) -> Option<Parcel> {
-        self.parcels.pop_front()
-    }
-
-    /// Whether the prompt was taken; `None` if it never was.
-    pub(crate) async fn accepted(&mut self) -> Option<()> {
-        self.until(|hub, id| match hub.accepted(id) {
-            Some(false) => None,
-            Some(true) => Some(Some(())),
-            None => Some(None),
-        })
-        .await
-    }
-
-    /// Pumps until there is an answer.
-    async fn until<T>(&self, mut find: impl FnMut(&mut Hub, SeatId) -> Option<T>) -> T {
-        loop {
-            if let Some(found) = self.look(&mut find) {
-                return found;
-            }
-            // Asked for before looking again: what comes in between wakes it all the same.
-            let mut changed = std::pin::pin!(self.inner.changed.notified());
-            changed.as_mut().enable();
-            if let Some(found) = self.look(&mut find) {
-                return found;
-            }
-            changed.await;
-        }
-    }
-
-    /// Pumps until there is an answer, or nothing more to read.
-    fn look<T>(&self, find: &mut impl FnMut(&mut Hub, SeatId) -> Option<T>) -> Option<T> {
-        let mut pumped = false;
-        loop {
-            let mut hub = lock(&self.inner.hub);
-            let mut found = find(&mut hub, self.id);
-            let mut more = found.is_none();
-            let mut left = AT_ONCE;
-            while more && left > 0 {
-                left -= 1;
-                more = hub.pump() == Pumped::Something;
-                pumped |= more;
-                if more {
-                    found = find(&mut hub, self.id);
-                    more = found.is_none();
-                }
-            }
-            let shared = hub.readers() > 1;
-            drop(hub);
-            if pumped && shared {
-                // What was read may be for others.
-                self.inner.changed.notify_waiters();
-            }
-            if !more {
-                return found;
-            }
-        }
-    }
-}
-
-impl Drop for Sitting {
+impl Drop for Subscriber {
     fn drop(&mut self) {
-        lock(&self.inner.hub).leave(self.id);
-        // Whoever waits for its lines may have to read them now.
-        self.inner.changed.notify_waiters();
+        lock(&self.inner.router).unsubscribe(self.id);
     }
 }
 

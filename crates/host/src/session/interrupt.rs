@@ -8,10 +8,11 @@ use duologue_protocol::control::{Interrupt, InterruptReply};
 
 use crate::error::Error;
 use crate::process::{Ladder, Signal};
+use crate::timeouts::{EXIT_AFTER_SIGINT, INTERRUPT_RECEIPT};
 
 use super::inner::{Inner, Live, Phase, Stop, lock};
 
-/// What an interrupt came to.
+/// The agent's reply to an interrupt.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InterruptReceipt {
@@ -23,9 +24,6 @@ pub struct InterruptReceipt {
     pub cancelled: Vec<Uuid>,
 }
 
-/// How long the receipt may take.
-const RECEIPT: Duration = Duration::from_secs(10);
-
 /// Interrupts what runs. If it has not ended within the deadline, the agent is killed.
 pub(crate) async fn interrupt(
     inner: &Arc<Inner>,
@@ -33,18 +31,18 @@ pub(crate) async fn interrupt(
     stuck: Option<String>,
 ) -> Result<InterruptReceipt, Error> {
     let (effective, results) = {
-        let standing = live.link.standing();
-        let standing = standing.borrow();
-        (!standing.between_turns, standing.results)
+        let status = live.link.status();
+        let status = status.borrow();
+        (!status.between_turns, status.results)
     };
     if effective {
-        tokio::spawn(see_to_it(Arc::clone(inner), live.clone(), results, stuck));
+        tokio::spawn(kill_unless_settled(Arc::clone(inner), live.clone(), results, stuck));
     }
-    let reply = live.link.request(Interrupt::new(), Some(RECEIPT)).await;
+    let reply = live.link.request(Interrupt::new(), Some(INTERRUPT_RECEIPT)).await;
     let reply: InterruptReply = match reply {
         Ok(reply) => reply,
         Err(error) => {
-            return Err(match Error::of_request("interrupt", Some(RECEIPT), error) {
+            return Err(match Error::of_request("interrupt", Some(INTERRUPT_RECEIPT), error) {
                 Some(error) => error,
                 None => inner.why_ended(live.number).await,
             });
@@ -58,41 +56,40 @@ pub(crate) async fn interrupt(
 }
 
 /// Waits until the turn has ended, and kills the agent if it does not.
-async fn see_to_it(inner: Arc<Inner>, live: Live, results: u64, stuck: Option<String>) {
+async fn kill_unless_settled(inner: Arc<Inner>, live: Live, results: u64, stuck: Option<String>) {
     if settles(&live, results, inner.config.settle).await {
         return;
     }
     let settle = inner.config.settle.as_secs_f64();
     let why = stuck.unwrap_or_else(|| "it was interrupted".to_owned());
     *lock(&inner.stop) = Some(Stop::Stuck(format!("{why}, and did not stop within {settle} s")));
-    live.kill();
+    live.remote.kill();
 }
 
 /// Waits until a turn has ended since, or none runs. False if that takes too long.
 async fn settles(live: &Live, results: u64, within: Duration) -> bool {
-    let mut stands = live.link.standing();
-    let settled = stands.wait_for(|standing| {
-        standing.results != results || standing.between_turns || standing.ended
-    });
+    let mut status = live.link.status();
+    let settled =
+        status.wait_for(|status| status.results != results || status.between_turns || status.ended);
     tokio::time::timeout(within, settled).await.is_ok()
 }
 
 /// Sends SIGINT to the agent alone. An agent that dies of it is started again.
 pub(crate) async fn abort_by_signal(inner: &Arc<Inner>) -> Result<(), Error> {
     let live = inner.live().await?;
-    let Some(process) = &live.process else { return Err(Error::Closed) };
-    let results = live.link.standing().borrow().results;
+    let Some(process) = live.remote.process() else { return Err(Error::Closed) };
+    let results = live.link.status().borrow().results;
     *lock(&inner.stop) = Some(Stop::Abort);
     if process.signal_child(Signal::Int).is_err() {
-        // It has ended by itself: its end is being seen to.
+        // It has ended by itself: its supervisor handles that.
         *lock(&inner.stop) = None;
         return Ok(());
     }
     if !settles(&live, results, inner.config.settle).await {
         process.end(Ladder::at_once()).await;
     }
-    // Today's CLI exits; one that goes on is left alone.
-    let exited = tokio::time::timeout(GOES_ON, process.exited()).await.is_ok();
+    // Current versions of the CLI exit. An agent that keeps running is left alone.
+    let exited = tokio::time::timeout(EXIT_AFTER_SIGINT, process.exited()).await.is_ok();
     if exited {
         let mut phase = inner.phase.subscribe();
         let again = |phase: &Phase| match phase {
@@ -108,6 +105,3 @@ pub(crate) async fn abort_by_signal(inner: &Arc<Inner>) -> Result<(), Error> {
     *lock(&inner.stop) = None;
     Ok(())
 }
-
-/// How long an agent may take to exit after the turn has ended, if it does.
-const GOES_ON: Duration = Duration::from_millis(1500);

@@ -1,4 +1,4 @@
-//! Every option of [`Launch`], as a method of the builder: from the table that makes them there.
+//! Every option of [`Launch`] as a method of the builder, from the same table.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ macro_rules! forward {
     (@setter kept $name:ident $ty:ty; $($doc:literal)*) => {};
 
     ($($(#[doc = $doc:literal])* $name:ident: $kind:ident $ty:ty),* $(,)?) => {
-        /// How the agent is started.
+        /// # Launch options
         impl SessionBuilder {
             $(forward!(@setter $kind $name $ty; $($doc)*);)*
         }
@@ -63,28 +63,28 @@ macro_rules! forward {
 
 duologue_protocol::__launch_options!(forward);
 
-/// How the agent is started: options with more than one value.
+/// # Launch options with more than one value
 impl SessionBuilder {
-    /// A kind of sub-agent.
+    /// Defines a kind of sub-agent.
     #[must_use]
     pub fn define_agent(self, name: impl Into<Text>, agent: AgentDefinition) -> Self {
         self.map_launch(|launch| launch.define_agent(name, agent))
     }
 
-    /// When the model calls the first tool, the second is meant.
+    /// Sets an alias: when the model calls the first tool, the second one runs.
     #[must_use]
     pub fn tool_alias(self, called: impl Into<Text>, meant: impl Into<Text>) -> Self {
         self.map_launch(|launch| launch.tool_alias(called, meant))
     }
 
-    /// An MCP server that the agent starts or reaches. For one in this program, see
+    /// Adds an MCP server that the agent starts or connects to. For one in this program, see
     /// [`mcp`](Self::mcp).
     #[must_use]
     pub fn mcp_server(self, name: impl Into<Text>, server: McpServerConfig) -> Self {
         self.map_launch(|launch| launch.mcp_server(name, server))
     }
 
-    /// Settings for an MCP server in this program, by its name.
+    /// Sets the settings of an MCP server in this program, by its name.
     #[must_use]
     pub fn mcp_settings(self, name: impl Into<Text>, config: SdkMcpServerConfig) -> Self {
         self.map_launch(|launch| launch.sdk_mcp_server_with(name, config))
@@ -102,13 +102,13 @@ impl SessionBuilder {
         self.map_launch(|launch| launch.env_remove(name))
     }
 
-    /// A flag that has no option of its own: `--name`.
+    /// Adds a flag that has no method here: `--name`.
     #[must_use]
     pub fn extra_flag(self, name: impl Into<String>) -> Self {
         self.map_launch(|launch| launch.extra_flag(name))
     }
 
-    /// A flag with a value that has no option of its own: `--name=value`.
+    /// Adds a flag with a value that has no method here: `--name=value`.
     #[must_use]
     pub fn extra_arg(self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
         self.map_launch(|launch| launch.extra_arg(name, value))

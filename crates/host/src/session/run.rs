@@ -1,68 +1,62 @@
-//! One run of the agent: start it, shake hands, and see to its end.
+//! One run of the agent: start it, initialize it, and handle its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use duologue_link::{Options, connect};
 use duologue_protocol::control::{ControlRequest as _, McpMessage, SetPermissionMode};
-use duologue_protocol::launch::{CliVersion, Conversation, EnvChange, Launch, LaunchPlan};
+use duologue_protocol::launch::{CliVersion, Conversation, Launch, LaunchPlan};
 use duologue_protocol::{RawObject, Text};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 
-use crate::ask::{BoxFuture, Server, boxed};
-use crate::error::{Error, Gone};
-use crate::find;
+use crate::dispatch::{Options, RunEnd, connect};
+use crate::error::Error;
+use crate::handlers::{BoxFuture, Server, boxed};
 use crate::mcp::{McpConnection, Outbox};
-use crate::process::{Process, Spawn, Started};
+use crate::timeouts::{MCP_FORWARD, RESPAWN_DELAY, RESUME_CHECK};
+use crate::transport::{Connection, ReadHalf, WriteHalf};
 
 use super::config::Handshake;
-use super::hub::Ending;
 use super::inner::{Inner, Live, Phase, Stop, lock};
-use super::watchdog;
+use super::{recycle, stagger, watchdog};
 
 /// How many messages of an MCP server may wait for the agent.
 const OUTBOX: usize = 64;
 
-/// How long the agent may take to acknowledge a message of an MCP server.
-const FORWARD: Duration = Duration::from_secs(60);
+/// Versions before this one may answer the handshake before they look for the conversation.
+const CHECKS_RESUME_FIRST: CliVersion = CliVersion::new(2, 1, 197);
 
-/// How long the rest of stdout may take once the process has ended: who holds the pipe is no agent.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const NEW_CONVERSATION: &str = "there is no such conversation: a new one is started";
 
-/// How long to wait before the agent is started again, the first time.
-const BACK_OFF: Duration = Duration::from_millis(100);
-
-/// Versions before this one may shake hands before they look for the conversation.
-const LOOKS_FIRST: CliVersion = CliVersion::new(2, 1, 197);
-
-/// How long they look for it.
-const LOOKS_AFTER: Duration = Duration::from_secs(1);
-
-const BEGUN_ANEW: &str = "there is no such conversation: a new one is begun";
-
-/// The two ends of a pipe to an agent that is no process of ours.
-pub(crate) struct Pipe {
-    pub(crate) reader: Box<dyn AsyncRead + Unpin + Send>,
-    pub(crate) writer: Box<dyn AsyncWrite + Unpin + Send>,
-}
-
-/// Starts the agent and shakes hands. When this returns, the session can be used.
-pub(crate) async fn start(inner: &Arc<Inner>, pipe: Option<Pipe>) -> Result<(), Error> {
-    let launch = inner.config.launch.clone();
-    let result = match pipe {
-        Some(pipe) => over_pipe(inner, &launch, pipe).await,
-        None => match spawn(inner, &launch, 1).await {
-            Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match launch.fallback() {
-                Some(fallback) => {
-                    inner.notice(BEGUN_ANEW.to_owned());
-                    spawn(inner, &fallback, 2).await
+/// Starts the agent and initializes it. When this returns, the session can be used.
+pub(crate) async fn start(inner: &Arc<Inner>) -> Result<(), Error> {
+    let config = &inner.config;
+    let reopens = inner.transport.reopens();
+    let mut launch = config.launch.clone();
+    let mut fallback = launch.fallback().filter(|_| reopens);
+    let mut failures = 0;
+    let mut number = 0;
+    let result = loop {
+        number += 1;
+        if reopens {
+            stagger::wait(config.start_stagger).await;
+        }
+        match start_run(inner, &launch, number).await {
+            Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match fallback.take() {
+                Some(next) => {
+                    inner.notice(NEW_CONVERSATION.to_owned());
+                    launch = next;
                 }
-                None => Err(Error::Gone(gone)),
+                None => break Err(Error::Gone(gone)),
             },
-            other => other,
-        },
+            Err(error)
+                if reopens && error.is_transient() && failures + 1 < config.start_attempts =>
+            {
+                inner.notice(format!("the agent is started again: {error}"));
+                tokio::time::sleep(RESPAWN_DELAY * 2_u32.saturating_pow(failures.min(6))).await;
+                failures += 1;
+            }
+            other => break other,
+        }
     };
     if let Err(error) = &result {
         inner.phase.send_replace(Phase::Over(error.clone()));
@@ -70,7 +64,7 @@ pub(crate) async fn start(inner: &Arc<Inner>, pipe: Option<Pipe>) -> Result<(), 
     result
 }
 
-/// The run has shaken hands: it is used from now on, unless it has ended since.
+/// The run is initialized: it is used from now on, unless it has ended since.
 fn go_live(inner: &Inner, live: Live) -> Result<(), Error> {
     let _transition = lock(&inner.transition);
     if let (number, Some(error)) = &*inner.ended.borrow()
@@ -79,112 +73,77 @@ fn go_live(inner: &Inner, live: Live) -> Result<(), Error> {
         return Err(error.clone());
     }
     if inner.is_closing() {
-        live.kill();
+        live.remote.kill();
         return Err(Error::Closed);
     }
-    inner.has_begun();
+    inner.mark_begun();
     inner.phase.send_replace(Phase::Live(live));
     Ok(())
 }
 
-/// Ends a run that does not go live: it did not shake hands, or whoever started it has given up.
-struct Beginning<'i>(&'i Inner);
+/// Ends a run that does not go live: it was not initialized, or the future that started it was dropped.
+struct KillStarting<'i>(&'i Inner);
 
-impl Drop for Beginning<'_> {
+impl Drop for KillStarting<'_> {
     fn drop(&mut self) {
         self.0.kill_starting();
     }
 }
 
-async fn over_pipe(inner: &Arc<Inner>, launch: &Launch, pipe: Pipe) -> Result<(), Error> {
+/// Opens a connection and initializes the agent.
+async fn start_run(inner: &Arc<Inner>, launch: &Launch, number: u64) -> Result<(), Error> {
     let plan = launch.plan(inner.version.as_ref())?;
-    let (live, driver) = attach(inner, 1, pipe.reader, pipe.writer, None);
-    let _beginning = Beginning(inner);
-    tokio::spawn(supervise(Arc::clone(inner), live.clone(), None, driver));
-    shake_hands(inner, &live, &plan).await?;
-    go_live(inner, live)
-}
-
-/// Starts a process of the agent.
-async fn spawn(inner: &Arc<Inner>, launch: &Launch, number: u64) -> Result<(), Error> {
-    let config = &inner.config;
-    let plan = launch.plan(inner.version.as_ref())?;
-    for option in plan.unheeded.iter().filter(|_| number == 1) {
+    let is_first_process = number == 1 && inner.transport.reopens();
+    for option in plan.unheeded.iter().filter(|_| is_first_process) {
         let version = inner.version.map(|version| version.to_string()).unwrap_or_default();
         inner.notice(format!("Claude Code {version} does not heed the option {option}"));
     }
-    let program = find::cli(config.program.as_deref())?;
-    let mut spawn = Spawn::new(program).leading(config.leading.iter().cloned()).plan(plan.clone());
-    for (name, change) in QUIET {
-        if !plan.env.iter().any(|(known, _)| known == name) {
-            spawn = spawn.env(*name, change.clone());
-        }
+    let (reader, writer, connection) = inner.transport.open(&inner.config, &plan)?;
+    if let Some(notice) = connection.notice().filter(|_| number == 1) {
+        inner.notice(notice.to_owned());
     }
-    if let Some(on_stderr) = config.on_stderr.clone() {
-        spawn = spawn.on_stderr(move |line| lock(&on_stderr)(line));
-    }
-    let Started { process, stdin, stdout } = spawn.start()?;
-    if let Some(unguarded) = process.unguarded().filter(|_| number == 1) {
-        inner.notice(unguarded.to_owned());
-    }
-    let (live, driver) = attach(inner, number, stdout, stdin, Some(&process));
-    let _beginning = Beginning(inner);
-    tokio::spawn(supervise(Arc::clone(inner), live.clone(), Some(process), driver));
-    shake_hands(inner, &live, &plan).await?;
+    let (live, dispatcher) = attach(inner, number, reader, writer, &connection);
+    let _kill_starting = KillStarting(inner);
+    tokio::spawn(supervise(Arc::clone(inner), live.clone(), connection, dispatcher));
+    initialize(inner, &live, &plan).await?;
     apply_again(inner, &live).await?;
-    if launch.fallback().is_some() && inner.version.is_some_and(|version| version < LOOKS_FIRST) {
+    if launch.fallback().is_some()
+        && inner.transport.reopens()
+        && inner.version.is_some_and(|version| version < CHECKS_RESUME_FIRST)
+    {
         let ended = inner.why_ended(number);
-        if let Ok(error) = tokio::time::timeout(LOOKS_AFTER, ended).await {
+        if let Ok(error) = tokio::time::timeout(RESUME_CHECK, ended).await {
             return Err(error);
         }
     }
     go_live(inner, live)
 }
 
-/// What would put text that is no JSON on stdout.
-const QUIET: &[(&str, EnvChange)] = &[("ANTHROPIC_LOG", EnvChange::Remove)];
-
-/// Connects to a run of the agent: from now on it is read, written and served.
-fn attach<R, W>(
+/// Starts the dispatcher of a run, and everything that serves the agent.
+fn attach(
     inner: &Arc<Inner>,
     number: u64,
-    reader: R,
-    writer: W,
-    process: Option<&Process>,
-) -> (Live, JoinHandle<()>)
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
+    reader: ReadHalf,
+    writer: WriteHalf,
+    connection: &Connection,
+) -> (Live, JoinHandle<()>) {
     let config = &inner.config;
-    let mut options = Options::default()
-        .budget(config.budget)
-        .overflow(config.overflow)
-        .max_line(config.max_line)
-        .wake(Arc::clone(&inner.changed));
-    if let Some(dir) = &config.spill_dir {
-        options = options.spill_dir(dir);
-    }
-    if config.serial {
-        options = options.serial();
-    }
-    if config.legacy {
-        options = options.legacy();
-    }
-    if let Some(tap) = &config.tap {
-        options = options.tap(tap.clone());
-    }
-    if config.watchdog.watches() {
-        options = options.watch_tools();
-    }
-    let (link, asks, inbox, driver) = connect(reader, writer, options);
-    let driver = tokio::spawn(driver.run());
-    lock(&inner.hub).add_run(number, inbox);
-    let process = process.map(|process| process.control());
-    let live = Live { number, link: link.clone(), process, driver: driver.abort_handle() };
+    let options = Options {
+        max_line: config.max_line,
+        serial: config.serial,
+        watch_tools: config.watchdog.watches(),
+        legacy: config.legacy,
+        tap: config.tap.clone(),
+        ..Options::default()
+    };
+    let (router, drained) = (Arc::clone(&inner.router), Arc::clone(&inner.drained));
+    let (link, asks, dispatcher) = connect(reader, writer, router, drained, options);
+    let dispatcher = tokio::spawn(dispatcher.run());
+    let live = Live { number, link: link.clone(), remote: connection.remote(&link) };
     let mut mcp: HashMap<String, Arc<dyn McpConnection>> = HashMap::new();
-    for server in &inner.handlers.mcp {
-        let (outbox, messages) = Outbox::channel(OUTBOX);
+    for server in inner.handlers.mcp_servers() {
+        let (mut outbox, messages) = Outbox::channel(OUTBOX);
+        outbox.handlers_block = config.handlers_block;
         let name = Text::from(server.name());
         mcp.insert(server.name().to_owned(), server.connect(outbox));
         tokio::spawn(forward(live.clone(), name, messages));
@@ -195,20 +154,23 @@ where
     if config.watchdog.watches() {
         tokio::spawn(watchdog::watch(Arc::clone(inner), live.clone()));
     }
-    inner.begins(&live);
-    (live, driver)
+    if let Some(limit) = config.recycle_above {
+        tokio::spawn(recycle::watch(Arc::clone(inner), live.clone(), limit));
+    }
+    inner.begin(&live);
+    (live, dispatcher)
 }
 
-/// Hands what an MCP server says by itself to the agent.
+/// Sends the messages to the agent that an MCP server sends by itself.
 async fn forward(live: Live, server: Text, mut messages: tokio::sync::mpsc::Receiver<RawObject>) {
     while let Some(message) = messages.recv().await {
         let message = McpMessage::new().server_name(server.clone()).message(message);
-        // A server whose message is refused has nothing to do about it.
-        let _ = live.link.request(message, Some(FORWARD)).await;
+        // An MCP server cannot do anything about a refusal.
+        let _ = live.link.request(message, Some(MCP_FORWARD)).await;
     }
 }
 
-async fn shake_hands(inner: &Arc<Inner>, live: &Live, plan: &LaunchPlan) -> Result<(), Error> {
+async fn initialize(inner: &Arc<Inner>, live: &Live, plan: &LaunchPlan) -> Result<(), Error> {
     let config = &inner.config;
     if config.handshake == Handshake::Skip && !plan.initialize_first {
         return Ok(());
@@ -220,7 +182,7 @@ async fn shake_hands(inner: &Arc<Inner>, live: &Live, plan: &LaunchPlan) -> Resu
         Ok(reply) => {
             let blocks = inner.handlers.hooks.iter().any(|hook| hook.blocks_on_failure);
             if blocks && !reply.hook_on_failure_supported.is_true() {
-                let reason = "this agent does not know hooks that block on failure";
+                let reason = "this agent does not support hooks that block on failure";
                 return Err(Error::Refused {
                     subtype: "initialize".to_owned(),
                     reason: reason.to_owned(),
@@ -242,14 +204,14 @@ async fn shake_hands(inner: &Arc<Inner>, live: &Live, plan: &LaunchPlan) -> Resu
     }
 }
 
-/// Changes in a new process what was changed in those before it. Nothing is asked of it meanwhile.
+/// Applies to a new process what was changed in those before it, before anything else is sent.
 ///
 /// # Errors
-/// If the agent is gone, or refuses the permission mode: it must not go on with more rights than it had.
+/// If the agent is gone, or refuses the permission mode: it must not continue with more rights.
 async fn apply_again(inner: &Arc<Inner>, live: &Live) -> Result<(), Error> {
     let (changes, overflowed) = {
-        let hub = lock(&inner.hub);
-        (hub.applied.changes(), hub.applied.overflowed())
+        let router = lock(&inner.router);
+        (router.applied().changes(), router.applied().overflowed())
     };
     if overflowed {
         inner.notice("not all changes of the settings could be applied again".to_owned());
@@ -268,62 +230,35 @@ async fn apply_again(inner: &Arc<Inner>, live: &Live) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sees to the end of a run: tells everybody, and starts the agent again if that is wanted.
+/// Waits for the end of a run, ends its turns, and starts the agent again if that is wanted.
 async fn supervise(
     inner: Arc<Inner>,
     live: Live,
-    process: Option<Process>,
-    mut driver: JoinHandle<()>,
+    connection: Connection,
+    dispatcher: JoinHandle<()>,
 ) {
     let Live { number, .. } = live;
-    let mut gone = Gone::default();
-    match &process {
-        None => {
-            let _ = driver.await;
-        }
-        Some(process) => {
-            tokio::select! {
-                // Its stdout has ended: so must it.
-                _ = &mut driver => {
-                    process.end(inner.config.ladder).await;
-                }
-                _ = process.exited() => {
-                    let last_words = async {
-                        let _ = live.link.read_on().await;
-                        let _ = (&mut driver).await;
-                    };
-                    if tokio::time::timeout(LAST_WORDS, last_words).await.is_err() {
-                        // Somebody who has left the group holds the pipe.
-                        driver.abort();
-                        let _ = driver.await;
-                    }
-                }
-            }
-            let report = process.exited().await;
-            (gone.code, gone.signal) = (report.code, report.signal);
-            gone.stderr = process.tail();
-        }
-    }
-    drop(process);
+    let (mut gone, report) = connection.ended(&live.link, dispatcher, inner.config.ladder).await;
     let stop = lock(&inner.stop).take();
     let aborted = matches!(stop, Some(Stop::Abort));
+    let recycled = matches!(stop, Some(Stop::Recycle));
     let closed = inner.is_closing() || matches!(stop, Some(Stop::Close));
     if let Some(Stop::Stuck(why)) = &stop {
         gone.reason = Some(why.clone());
-    } else if live.link.standing().borrow().deaf {
-        gone.reason = Some("it has closed its stdin".to_owned());
     }
     let transition = lock(&inner.transition);
     let was_live = matches!(&*inner.phase.borrow(), Phase::Live(live) if live.number == number);
     if !was_live && gone.reason.is_none() {
-        // Nobody reads what it said before it went live: here it may have said why it does not.
-        gone.reason = live.link.standing().borrow().failure.clone();
+        // The result of a run that did not go live may contain the reason.
+        gone.reason = live.link.status().borrow().failure.clone();
     }
     let error = Error::Gone(Arc::new(gone));
-    let again = was_live && !closed && (aborted || inner.may_respawn(&live));
-    // What becomes of a run that never went live, and of its prompts, is decided by who started it.
+    let again = was_live
+        && !closed
+        && inner.transport.reopens()
+        && (inner.may_respawn(&live) || aborted || recycled);
+    // The task that starts a run decides what happens to its prompts if it does not go live.
     let resend = (again || !was_live) && inner.config.respawn.resend && !aborted;
-    // If it never went live, whoever starts it decides what becomes of the session.
     let last = match (was_live && !again, closed) {
         (true, true) => Some(Ok(())),
         (true, false) => Some(Err(error.clone())),
@@ -336,11 +271,13 @@ async fn supervise(
             (false, false) => Phase::Over(error.clone()),
         });
     }
-    let ending = Ending { error: error.clone(), interrupted: aborted, resend, last };
-    lock(&inner.hub).end_run(number, ending);
+    let end = RunEnd { error: error.clone(), interrupted: aborted, resend, last };
+    lock(&inner.router).end_run(number, end);
+    if closed {
+        *lock(&inner.exit) = Some(report);
+    }
     inner.ended.send_replace((number, Some(error)));
     drop(transition);
-    inner.changed.notify_waiters();
     if again {
         tokio::spawn(start_again(inner, live, resend));
     }
@@ -352,13 +289,13 @@ fn start_again(inner: Arc<Inner>, before: Live, resend: bool) -> BoxFuture<()> {
 }
 
 async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
-    let session = before.link.standing().borrow().session_id.clone();
-    let session = session.or_else(|| lock(&inner.hub).session_id.clone());
-    // What was changed may stand in lines that nobody has read yet.
-    inner.catch_up();
-    let mut launch = lock(&inner.hub).applied.launch(inner.config.launch.clone());
+    let (session, mut launch) = {
+        let router = lock(&inner.router);
+        let launch = router.applied().launch(inner.config.launch.clone());
+        (router.session_id().cloned(), launch)
+    };
     if let Some(session) = session {
-        // What died in its first turn may have left nothing behind.
+        // An agent that died in its first turn may not have stored the conversation.
         launch = launch.conversation(match uuid::Uuid::parse_str(session.as_str()) {
             Ok(_) => Conversation::ResumeOrNew(session),
             Err(_) => Conversation::resume(session),
@@ -367,15 +304,15 @@ async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
     let mut number = before.number;
     let error = loop {
         number += 1;
-        let tries = inner.respawned();
-        tokio::time::sleep(BACK_OFF * 2_u32.saturating_pow(tries.min(6))).await;
+        let tries = inner.count_respawn();
+        tokio::time::sleep(RESPAWN_DELAY * 2_u32.saturating_pow(tries.min(6))).await;
         if inner.is_closing() {
             break Error::Closed;
         }
         if resend {
-            lock(&inner.hub).move_turns(number);
+            lock(&inner.router).move_turns(number);
         }
-        match spawn(&inner, &launch, number).await {
+        match start_run(&inner, &launch, number).await {
             Ok(()) => {
                 if resend {
                     inner.resend_prompts().await;
@@ -384,23 +321,22 @@ async fn try_again(inner: Arc<Inner>, before: Live, resend: bool) {
             }
             Err(Error::Gone(gone)) if gone.is_unknown_conversation() => match launch.fallback() {
                 Some(fallback) => {
-                    inner.notice(BEGUN_ANEW.to_owned());
+                    inner.notice(NEW_CONVERSATION.to_owned());
                     launch = fallback;
                 }
                 None => break Error::Gone(gone),
             },
-            // What is left of it is no conversation, and still has its id.
+            // The id is taken, but there is no conversation to resume.
             Err(Error::Gone(gone)) if gone.is_id_in_use() => {
                 launch = launch.conversation(Conversation::New);
             }
-            // It has died before it went live: it may be tried again as if it had died later.
+            // It died before it went live: it is started again as if it had died later.
             Err(Error::Gone(_)) if inner.has_respawns_left() => {}
             Err(error) => break error,
         }
     };
     inner.phase.send_replace(Phase::Over(error.clone()));
     let last = Some(Err(error.clone()));
-    let ending = Ending { error, interrupted: false, resend: false, last };
-    lock(&inner.hub).end_run(number, ending);
-    inner.changed.notify_waiters();
+    let end = RunEnd { error, interrupted: false, resend: false, last };
+    lock(&inner.router).end_session(number, end);
 }

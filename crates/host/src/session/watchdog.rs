@@ -3,49 +3,51 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duologue_link::Standing;
 use tokio::time::Instant;
+
+use crate::dispatch::Status;
 
 use super::config::Watchdog;
 use super::inner::Inner;
 use super::inner::Live;
 use super::interrupt::interrupt;
 
-/// The two clocks, which stand still while the agent waits for somebody else.
+/// The two clocks. Both are paused while the agent waits for a tool or for the host.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     /// How long the turn has taken so far.
     turn: Duration,
-    /// When the agent was last seen to be at work.
+    /// When the agent last showed that it works.
     since: Instant,
-    looked: Instant,
+    /// When the clocks were last updated.
+    updated: Instant,
     results: u64,
 }
 
 impl Clocks {
     fn new(now: Instant) -> Self {
-        Self { turn: Duration::ZERO, since: now, looked: now, results: 0 }
+        Self { turn: Duration::ZERO, since: now, updated: now, results: 0 }
     }
 
-    /// Looks at how things stand. What has passed since the last look counts as they stood then.
-    fn look(&mut self, now: Instant, before: &Standing, standing: &Standing) {
-        let passed = now.saturating_duration_since(self.looked);
-        self.looked = now;
-        if counts(before) {
+    /// Updates the clocks. The time since the last update counts as the status was then.
+    fn update(&mut self, now: Instant, before: &Status, status: &Status) {
+        let passed = now.saturating_duration_since(self.updated);
+        self.updated = now;
+        if runs(before) {
             self.turn += passed;
         } else {
             self.since = now;
         }
-        if standing.results != self.results || standing.between_turns {
-            self.results = standing.results;
+        if status.results != self.results || status.between_turns {
+            self.results = status.results;
             self.turn = Duration::ZERO;
         }
-        self.since = self.since.max(standing.heard);
+        self.since = self.since.max(status.heard);
     }
 
-    /// When it will be too late, if nothing happens; `None` while the clocks stand still.
-    fn deadline(&self, watchdog: &Watchdog, standing: &Standing) -> Option<(Instant, String)> {
-        if !counts(standing) {
+    /// When the agent is considered stuck if nothing happens; `None` while the clocks are paused.
+    fn deadline(&self, watchdog: &Watchdog, status: &Status) -> Option<(Instant, String)> {
+        if !runs(status) {
             return None;
         }
         let silence = watchdog.silence.map(|most| {
@@ -53,46 +55,46 @@ impl Clocks {
         });
         let turn = watchdog.turn.map(|most| {
             let left = most.saturating_sub(self.turn);
-            (self.looked + left, format!("its turn took more than {} s", most.as_secs_f64()))
+            (self.updated + left, format!("its turn took more than {} s", most.as_secs_f64()))
         });
         silence.into_iter().chain(turn).min_by_key(|(at, _)| *at)
     }
 }
 
-/// Whether time passes for the agent: it is at work, and waits for nobody.
-fn counts(standing: &Standing) -> bool {
-    !standing.between_turns && !standing.asking && !standing.tools_running
+/// Whether the clocks run: the agent works, and waits for neither a tool nor the host.
+fn runs(status: &Status) -> bool {
+    !status.between_turns && !status.asking && !status.tools_running
 }
 
 /// Watches one run of the agent.
 pub(crate) async fn watch(inner: Arc<Inner>, live: Live) {
-    let mut stands = live.link.standing();
+    let mut changes = live.link.status();
     let mut clocks = Clocks::new(Instant::now());
-    let mut before = stands.borrow_and_update().clone();
+    let mut before = changes.borrow_and_update().clone();
     loop {
-        let standing = stands.borrow_and_update().clone();
-        if standing.ended {
+        let status = changes.borrow_and_update().clone();
+        if status.ended {
             return;
         }
-        clocks.look(Instant::now(), &before, &standing);
-        let deadline = clocks.deadline(&inner.config.watchdog, &standing);
-        before = standing;
+        clocks.update(Instant::now(), &before, &status);
+        let deadline = clocks.deadline(&inner.config.watchdog, &status);
+        before = status;
         match deadline {
             None => {
-                if stands.changed().await.is_err() {
+                if changes.changed().await.is_err() {
                     return;
                 }
             }
             Some((at, _)) if Instant::now() < at => {
-                // Whether it was heard meanwhile is looked at when the time has come.
-                let _ = tokio::time::timeout_at(at, stands.changed()).await;
+                // A line alone does not change the status: `heard` is checked at the deadline.
+                let _ = tokio::time::timeout_at(at, changes.changed()).await;
             }
             Some((_, why)) => {
                 inner.notice(format!("the agent seems stuck: {why}. It is interrupted"));
                 interrupt(&inner, &live, Some(why)).await.ok();
                 clocks = Clocks::new(Instant::now());
-                // Once interrupted, it has the time that an interrupt may take.
-                let ended = stands.wait_for(|standing| standing.ended);
+                // An interrupt may take this long.
+                let ended = changes.wait_for(|status| status.ended);
                 let _ = tokio::time::timeout(inner.config.settle, ended).await;
             }
         }
@@ -104,20 +106,15 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
     use super::*;
 
-    fn at_work(now: Instant) -> Standing {
-        let (link, _asks, _inbox, _driver) = duologue_link::connect(
-            tokio::io::empty(),
-            tokio::io::sink(),
-            duologue_link::Options::default(),
-        );
-        let mut standing = link.standing().borrow().clone();
-        standing.between_turns = false;
-        standing.heard = now;
-        standing
+    fn at_work(now: Instant) -> Status {
+        let mut status = Status::new(Arc::default());
+        status.between_turns = false;
+        status.heard = now;
+        status
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silence_counts_from_the_last_line_and_not_while_somebody_is_asked() {
+    async fn silence_counts_from_the_last_line_and_not_while_the_host_is_asked() {
         let start = Instant::now();
         let watchdog = Watchdog::new().silence(Duration::from_secs(10));
         let work = at_work(start);
@@ -127,10 +124,10 @@ mod tests {
         let mut asking = work.clone();
         asking.asking = true;
         let later = start + Duration::from_secs(5);
-        clocks.look(later, &work, &asking);
+        clocks.update(later, &work, &asking);
         assert!(clocks.deadline(&watchdog, &asking).is_none());
         let answered = start + Duration::from_secs(500);
-        clocks.look(answered, &asking, &work);
+        clocks.update(answered, &asking, &work);
         assert_eq!(
             clocks.deadline(&watchdog, &work).unwrap().0,
             answered + Duration::from_secs(10)
@@ -145,14 +142,14 @@ mod tests {
         let mut tool = work.clone();
         tool.tools_running = true;
         let mut clocks = Clocks::new(start);
-        clocks.look(start + Duration::from_secs(20), &work, &tool);
-        clocks.look(start + Duration::from_secs(920), &tool, &work);
+        clocks.update(start + Duration::from_secs(20), &work, &tool);
+        clocks.update(start + Duration::from_secs(920), &tool, &work);
         let deadline = clocks.deadline(&watchdog, &work).unwrap().0;
         assert_eq!(deadline, start + Duration::from_secs(960));
-        // The next turn begins anew.
+        // The next turn starts at zero.
         let mut done = work.clone();
         done.results = 1;
-        clocks.look(start + Duration::from_secs(930), &work, &done);
+        clocks.update(start + Duration::from_secs(930), &work, &done);
         let deadline = clocks.deadline(&watchdog, &done).unwrap().0;
         assert_eq!(deadline, start + Duration::from_secs(990));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use duologue::ask::{Decision, Hook, HookCall, PermissionRequest};
+use duologue::handlers::{Decision, Hook, HookCall, HookEvent, PermissionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Event, Session};
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ async fn requests_can_be_answered_by_hand() {
     agent.ask("r1", may_i("ls")).await;
     let id = loop {
         if let Event::PermissionAsked(asked) = events.next().await.unwrap().unwrap() {
-            break asked.request_id.value().unwrap().clone();
+            break asked.request_id.clone();
         }
     };
     session.respond(id.clone(), Decision::allow()).await.unwrap();
@@ -133,11 +133,11 @@ async fn requests_can_be_answered_by_hand() {
 
 #[tokio::test]
 async fn a_hook_answers_and_a_broken_one_denies() {
-    let hook = Hook::new("PreToolUse", |call: HookCall| async move {
+    let hook = Hook::new(HookEvent::PreToolUse, |call: HookCall| async move {
         assert_ne!(call.tool_name(), Some("Write"), "the test wants this panic");
         HookOutput::allow_tool()
     });
-    let stop = Hook::new("Stop", |_| async { panic!("the test wants this panic") });
+    let stop = Hook::new(HookEvent::Stop, |_| async { panic!("the test wants this panic") });
     let (_session, mut agent) = pair(Session::builder().hook(hook).hook(stop)).await;
     let call = |callback: &str, event: &str, tool: &str| {
         json!({ "subtype": "hook_callback", "callback_id": callback, "input": {

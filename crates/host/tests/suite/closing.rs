@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue::{Event, Session};
 use serde_json::json;
 

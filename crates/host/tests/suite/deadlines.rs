@@ -1,15 +1,15 @@
-//! An answer that comes too late is no.
+//! A late answer is not sent: the request is denied.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use duologue::ask::{
-    Decision, DialogAnswer, ElicitationAnswer, Hook, HookCall, PermissionRequest, PlanDecision,
-    QuestionAnswer,
+use duologue::handlers::{
+    Decision, DialogAnswer, ElicitationAnswer, Hook, HookCall, HookEvent, PermissionRequest,
+    PlanDecision, QuestionAnswer,
 };
 use duologue::protocol::hook::HookOutput;
-use duologue::protocol::tool::Answers;
+use duologue::tool::Answers;
 use duologue::{Error, Session, SessionBuilder};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -42,7 +42,7 @@ fn block_past_the_deadline() {
 
 /// Handlers that say yes, too late.
 fn late_handlers() -> SessionBuilder {
-    let hook = Hook::new("PreToolUse", |_: HookCall| async {
+    let hook = Hook::new(HookEvent::PreToolUse, |_: HookCall| async {
         block_past_the_deadline();
         HookOutput::allow_tool()
     });
@@ -93,6 +93,63 @@ async fn a_handler_that_blocks_the_only_thread_past_its_deadline_allows_nothing(
         let line = agent.read().await;
         assert_eq!(line["response"]["subtype"], "error", "{line}");
     }
+}
+
+fn call_tool() -> Value {
+    json!({ "subtype": "mcp_message", "server_name": "tools", "message": {
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "wait" },
+    }})
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_tools_and_custom_handlers_get_an_error_and_are_dropped() {
+    /// Reports that its handler was dropped.
+    struct Dropped(tokio::sync::mpsc::UnboundedSender<&'static str>, &'static str);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let _ = self.0.send(self.1);
+        }
+    }
+    let (dropped, mut reports) = tokio::sync::mpsc::unbounded_channel();
+    let (by_tool, by_request) = (dropped.clone(), dropped);
+    let tool = duologue::mcp::tool("wait", "Never returns", move |_: ()| {
+        let dropped = Dropped(by_tool.clone(), "tool");
+        async move {
+            let _dropped = dropped;
+            std::future::pending::<()>().await;
+        }
+    });
+    let builder = Session::builder().tool(tool).on_request("custom", move |_| {
+        let dropped = Dropped(by_request.clone(), "custom");
+        async move {
+            let _dropped = dropped;
+            std::future::pending().await
+        }
+    });
+    let builder = builder.answer_within(Duration::from_secs(30));
+    let (_session, mut agent) = pair(builder).await;
+    for (request, handler) in [(call_tool(), "tool"), (json!({ "subtype": "custom" }), "custom")] {
+        agent.ask(handler, request).await;
+        let line = agent.read().await;
+        assert_eq!(line["response"]["request_id"], handler);
+        assert_eq!(line["response"]["subtype"], "error", "{line}");
+        assert_eq!(line["response"]["error"], "denied: this host did not answer in time");
+        assert_eq!(reports.recv().await, Some(handler));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mcp_messages_may_have_a_limit_of_their_own() {
+    let tool = duologue::mcp::tool("wait", "Takes a minute", async |_: ()| {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        "done"
+    });
+    let builder = Session::builder().tool(tool).answer_within(Duration::from_secs(1));
+    let (_session, mut agent) = pair(builder.mcp_within(Duration::from_secs(120))).await;
+    agent.ask("call", call_tool()).await;
+    let line = agent.read().await;
+    let result = &line["response"]["response"]["mcp_response"]["result"];
+    assert_eq!(result["content"][0]["text"], "done", "{line}");
 }
 
 /// Allows what is asked as `free`; blocks its thread about anything else until the test goes on.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duologue::ask::Decision;
+use duologue::handlers::Decision;
 use duologue::{Error, Handshake, Session};
 use serde_json::json;
 use tokio::sync::Notify;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use duologue::ask::{Decision, Hook, PermissionRequest};
+use duologue::handlers::{Decision, Hook, HookEvent, PermissionRequest};
 use duologue::protocol::hook::HookOutput;
 use duologue::{Error, Event, Session, mcp};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn requests_are_served_before_the_handshake_is_answered() {
     let (reader, writer) = tokio::io::split(host);
     let builder = Session::builder()
         .on_permission(|_| async { Decision::allow() })
-        .hook(Hook::new("Stop", |_| async { HookOutput::new() }))
+        .hook(Hook::new(HookEvent::Stop, |_| async { HookOutput::new() }))
         .tool(mcp::tool("ping", "Answers", async |(): ()| "pong"));
     let talk = async {
         // Even before the host has said a word.
@@ -204,7 +204,7 @@ async fn a_turn_has_all_its_events_though_its_prompt_is_told_last() {
     let mut texts = Vec::new();
     while let Some(event) = turn.next().await.unwrap() {
         if let Event::Text(text) = event {
-            texts.push(text.text.as_str().unwrap().parse::<usize>().unwrap());
+            texts.push(text.text.parse::<usize>().unwrap());
         }
     }
     assert_eq!(texts, (0..COUNT).collect::<Vec<_>>());

@@ -173,8 +173,8 @@ impl BlockTable {
         let given: Vec<&str> = kinds.iter().filter(|kind| kind.1).map(|kind| kind.0).collect();
         let [kind] = given[..] else {
             return Err(match given.len() {
-                0 => "this says nothing: give it `text`, `thinking`, `tool` or `block`".to_owned(),
-                _ => format!("this is {} at once: make it a block each", given.join(" and ")),
+                0 => "this block is empty: add `text`, `thinking`, `tool` or `block`".to_owned(),
+                _ => format!("this has {} at once: make each a block", given.join(" and ")),
             });
         };
         let owners = [

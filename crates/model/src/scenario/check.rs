@@ -26,17 +26,14 @@ impl Scenario {
             return Err(format!("`{name}` is known without an entry: take another name"));
         }
         if *who == Who::default() {
-            return Err(
-                "nothing says how it is recognised: give it `system`, `prompt`, `tool` or `model`"
-                    .into(),
-            );
+            return Err("it has no condition: add `system`, `prompt`, `tool` or `model`".into());
         }
         Ok(())
     }
 
     fn check_reply(&self, reply: &Reply) -> Result<(), String> {
         if reply.say.is_empty() && reply.error.is_none() && reply.lines.is_empty() {
-            return Err("it says nothing: give it `say`, `error` or `lines`".into());
+            return Err("the reply is empty: add `say`, `error` or `lines`".into());
         }
         if let Some(name) = &reply.agent
             && Purpose::from_word(name).is_none()
@@ -44,7 +41,7 @@ impl Scenario {
         {
             let words = Purpose::ALL.map(Purpose::as_str).join(", ");
             return Err(format!(
-                "there is no agent `{name}`: describe it as [agents.{name}], or take one of {words}"
+                "there is no agent `{name}`: describe it as [agents.{name}], or use one of {words}"
             ));
         }
         if reply.when == Some(When::default()) {
@@ -83,7 +80,7 @@ impl Scenario {
                 && name.bytes().all(is_name)
                 && value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
             if !sound {
-                return Err(format!("`{name}: {value}` is no HTTP header"));
+                return Err(format!("`{name}: {value}` is not an HTTP header"));
             }
         }
         if reply.lines.iter().any(|line| line.contains('\n')) {
@@ -94,5 +91,5 @@ impl Scenario {
 }
 
 fn senseless(place: String, problem: String) -> ScenarioError {
-    ScenarioError::Senseless { place, problem }
+    ScenarioError::Invalid { place, problem }
 }

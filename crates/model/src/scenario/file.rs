@@ -1,4 +1,4 @@
-//! Scenarios in files.
+//! Reads scenarios from files.
 
 use std::path::{Path, PathBuf};
 
@@ -19,17 +19,17 @@ pub enum ScenarioError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is no TOML, or not the TOML of a scenario.
-    #[error("this is no scenario in TOML: {0}")]
+    /// It is not TOML, or not a scenario.
+    #[error("not a scenario in TOML: {0}")]
     Toml(#[source] Box<toml::de::Error>),
-    /// It is no JSON, or not the JSON of a scenario.
-    #[error("this is no scenario in JSON: {0}")]
+    /// It is not JSON, or not a scenario.
+    #[error("not a scenario in JSON: {0}")]
     Json(#[source] serde_json::Error),
-    /// It is well-formed, and makes no sense.
+    /// It is well-formed, but contradictory.
     #[error("{place}: {problem}")]
     #[non_exhaustive]
-    Senseless {
-        /// Which part of it. Replies are counted from 1.
+    Invalid {
+        /// Which part. Replies are counted from 1.
         place: String,
         /// What is wrong, and what to do.
         problem: String,
@@ -50,7 +50,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, is no scenario, or makes no sense.
+    /// If it cannot be read, or is not a valid scenario.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let path = path.as_ref().to_owned();
         match std::fs::read_to_string(&path) {
@@ -64,7 +64,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// If it is no scenario, or makes no sense.
+    /// If it is not a valid scenario.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         // No TOML document begins with a brace.
         if text.trim_start().starts_with('{') {
@@ -78,7 +78,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// If it is no scenario, or makes no sense.
+    /// If it is not a valid scenario.
     pub fn from_toml(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self =
             toml::from_str(text).map_err(|error| ScenarioError::Toml(Box::new(error)))?;
@@ -90,7 +90,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// If it is no scenario, or makes no sense.
+    /// If it is not a valid scenario.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self = serde_json::from_str(text).map_err(ScenarioError::Json)?;
         scenario.check()?;
@@ -98,7 +98,7 @@ impl Scenario {
     }
 }
 
-/// The JSON Schema of a scenario's file, in TOML or JSON, for editors and for those who write such files with programs.
+/// The JSON Schema of a scenario file, in TOML or JSON, for editors and generators.
 ///
 /// ```
 /// let schema = duologue_model::schema();

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Block, Chunk, Times, block};
 
-/// One answer of the model: what it says, or the error it meets.
+/// One answer of the model: its content, or an error.
 ///
 /// ```
 /// use duologue_model::{Block, Chunk, Reply};
@@ -33,14 +33,15 @@ pub struct Reply {
     /// that the CLI makes by itself: `title`, `topic`, `quota`, `summary`, `warmup`, `helper`.
     pub agent: Option<String>,
     /// The condition for this reply. Default: none, so that the reply is given in its order.
+    #[serde(deserialize_with = "super::table::option")]
     pub when: Option<When>,
     /// How often it is given: a number, or `"always"`. Default: 1.
     pub times: Times,
-    /// What the model says: a text, a block, or a list of them.
+    /// The content: a text, a block, or a list of them.
     #[serde(deserialize_with = "block::one_or_many")]
     #[schemars(schema_with = "block::one_or_many_schema")]
     pub say: Vec<Block>,
-    /// An API error: a status, or a table. With `say`, the error comes in the stream, after what was said.
+    /// An API error: a status, or a table. With `say`, the error comes in the stream, after the content.
     pub error: Option<ApiError>,
     /// How texts are cut into deltas: a number of characters, `"words"`, `"lines"` or `"whole"`. Default: pieces of 24
     /// characters, or longer ones so that there are at most 200.
@@ -52,6 +53,7 @@ pub struct Reply {
     /// The stop reason. Default: `tool_use` if the reply calls a tool, else `end_turn`.
     pub stop: Option<String>,
     /// The token counts.
+    #[serde(deserialize_with = "super::table::one")]
     pub usage: Usage,
     /// The connection drops after this many events of the stream. Default: never.
     pub cut_after: Option<usize>,
@@ -61,7 +63,7 @@ pub struct Reply {
     #[schemars(extend("propertyNames" = { "pattern": "^[A-Za-z0-9_-]+$" }))]
     #[schemars(extend("additionalProperties" = { "type": "string", "pattern": "^[ -~]*$" }))]
     pub headers: BTreeMap<String, String>,
-    /// Lines that the embedded agent writes to stdout unchanged, before what it says. An API cannot send them: the server
+    /// Lines that the embedded agent writes to stdout unchanged, before its own output. An API cannot send them: the server
     /// skips a reply that has nothing else.
     #[schemars(inner(regex(pattern = r"^[^\n]*$")))]
     pub lines: Vec<String>,
@@ -87,13 +89,13 @@ fn makes_sense(schema: &mut Schema) {
 }
 
 impl Reply {
-    /// A reply that says nothing yet.
+    /// Creates an empty reply.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A reply that says this.
+    /// Creates a reply with this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::new().say(Block::text(text))
@@ -105,7 +107,7 @@ impl Reply {
         Self { error: Some(error.into()), ..Self::default() }
     }
 
-    /// Adds something it says.
+    /// Adds a block.
     #[must_use]
     pub fn say(mut self, block: impl Into<Block>) -> Self {
         self.say.push(block.into());
@@ -239,7 +241,7 @@ pub struct When {
 }
 
 impl When {
-    /// When the user says this.
+    /// The new text of the user contains this.
     #[must_use]
     pub fn prompt(part: impl Into<String>) -> Self {
         Self { prompt: Some(part.into()), ..Self::default() }
@@ -257,7 +259,7 @@ impl When {
         Self { history: Some(part.into()), ..Self::default() }
     }
 
-    /// When the system prompt says this.
+    /// The system prompt contains this.
     #[must_use]
     pub fn system(part: impl Into<String>) -> Self {
         Self { system: Some(part.into()), ..Self::default() }
@@ -308,7 +310,7 @@ impl Usage {
 
 /// An error of the API. In a file, its status is enough: `error = 529`.
 ///
-/// The CLI tries again after most of them: a 400 up to five times, others for minutes. `times` says how long it lasts.
+/// The CLI retries most of them: a 400 up to five times, others for minutes. `times` says how long it lasts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
@@ -316,7 +318,7 @@ pub struct ApiError {
     pub status: u16,
     /// Its type. Without it, the one that belongs to the status.
     pub kind: Option<String>,
-    /// What it says.
+    /// The message.
     pub message: Option<String>,
     /// The seconds of its `retry-after` header.
     pub retry_after: Option<u64>,

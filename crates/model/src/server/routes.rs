@@ -13,8 +13,8 @@ use axum::routing::{get, post};
 use serde_json::{Value, json};
 
 use super::{Shared, body};
-use crate::message::{Event, Message};
 use crate::pace::Paced;
+use crate::render::{Event, RenderedMessage};
 use crate::request::{BadRequest, Request};
 use crate::scenario::{ApiError, Reply};
 
@@ -49,7 +49,7 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
             () = shared.ended() => {}
         }
     }
-    let message = Message::new(&answer, number);
+    let message = RenderedMessage::new(&answer, number);
     let mut response = match &reply.error {
         Some(failure) if reply.say.is_empty() || !is_stream => error(failure),
         _ if is_stream => {
@@ -84,7 +84,7 @@ async fn not_here(uri: Uri) -> Response {
 
 fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, BadRequest> {
     let body: Value = serde_json::from_slice(body)
-        .map_err(|problem| BadRequest(format!("the body is no JSON: {problem}")))?;
+        .map_err(|problem| BadRequest(format!("the body is not JSON: {problem}")))?;
     let kept = headers.iter().filter(|(name, _)| !SECRET.contains(&name.as_str()));
     Ok(Request::new(body)?.with_headers(
         kept.map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes()))),

@@ -1,6 +1,6 @@
 //! What tests of models share.
 
-use duologue_model::{Folded, Model, ModelError, Part, Request, Retry};
+use duologue_model::{Model, ModelError, Part, Request, Retry, StreamedMessage};
 use serde_json::Value;
 
 use super::client::asks;
@@ -8,7 +8,7 @@ use super::client::asks;
 /// All that came of asking once.
 #[derive(Default)]
 pub(super) struct Heard {
-    pub(super) folded: Folded,
+    pub(super) folded: StreamedMessage,
     pub(super) events: Vec<Value>,
     pub(super) retries: Vec<Retry>,
     pub(super) lines: Vec<String>,

@@ -1,13 +1,13 @@
 mod asking;
 mod checks;
 mod client;
-mod folded;
-mod messages;
-mod offline;
+mod http_model;
+mod offline_model;
 mod purpose;
 mod scenario;
 mod schema;
 mod script;
-mod scripted;
+mod scripted_model;
 mod server;
 mod stream;
+mod streamed_message;

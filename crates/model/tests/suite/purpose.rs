@@ -14,13 +14,13 @@ fn with_system(system: &str, prompt: &str) -> Value {
     body
 }
 
-/// Requests in the words of the CLI, of all versions from 2.0.77 to 2.1.325.
+/// Requests in the words of the CLI, of all versions since 2.0.77.
 fn known() -> Vec<(Purpose, Value)> {
     let mut quota = asks("quota");
     quota["max_tokens"] = 1.into();
     let mut title = with_system("Name it.", "hello");
     title["output_config"]["format"] = json!({ "type": "json_schema", "schema": { "properties": { "title": { "type": "string" } } } });
-    let sub = "x-anthropic-billing-header: cc_version=2.1.325.0ad; cc_entrypoint=sdk-cli; cc_is_subagent=true;";
+    let sub = "x-anthropic-billing-header: cc_version=2.1.200.0ad; cc_entrypoint=sdk-cli; cc_is_subagent=true;";
     let old_sub = "Notes:\n- Agent threads always have their cwd reset between bash calls";
     let summary = "CRITICAL: Respond with TEXT ONLY.\n\nYour task is to create a detailed summary of the conversation";
     vec![

@@ -138,7 +138,7 @@ fn a_bad_file_is_told_what_is_wrong_and_where() {
         ("[[replies]]\nlines = [\"a\\nb\"]", &["line break"]),
         ("[[replies]", &["line 1"]),
         ("{ \"replies\": [{ \"sy\": 1 }] }", &["unknown field `sy`", "line 1 column"]),
-        ("{ \"replies\": [{ \"say\": {} }] }", &["this says nothing", "line 1 column"]),
+        ("{ \"replies\": [{ \"say\": {} }] }", &["this block is empty", "line 1 column"]),
     ];
     for (text, parts) in bad {
         let message = Scenario::parse(text).unwrap_err().to_string();

@@ -251,5 +251,5 @@ async fn memory_for_requests_is_bounded() {
 #[tokio::test]
 async fn a_senseless_scenario_does_not_start() {
     let error = Server::start(Scenario::new().reply(Reply::new())).await.unwrap_err();
-    assert!(error.to_string().contains("it says nothing"), "{error}");
+    assert!(error.to_string().contains("the reply is empty"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! The shape of what is streamed.
 
-use duologue_model::{Block, Chunk, Message, Reply, Request, Scenario, Script, Usage};
+use duologue_model::{Block, Chunk, RenderedMessage, Reply, Request, Scenario, Script, Usage};
 use serde_json::{Value, json};
 
 use super::client::asks;
@@ -9,7 +9,7 @@ use super::client::asks;
 fn told(reply: Reply) -> (Vec<Value>, Value) {
     let mut script = Script::new(Scenario::new().reply(reply)).unwrap();
     let answer = script.answer(&Request::new(asks("x")).unwrap()).unwrap();
-    let message = Message::new(&answer, 1);
+    let message = RenderedMessage::new(&answer, 1);
     let events =
         message.events().into_iter().map(|event| serde_json::from_str(&event.data).unwrap());
     (events.collect(), message.to_json())

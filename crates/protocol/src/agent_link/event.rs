@@ -193,7 +193,7 @@ impl Reply {
         match &mut body {
             Response::Success(success) => success.request_id = id,
             Response::Error(failure) => failure.request_id = id,
-            Response::Unknown(_) => {}
+            _ => {}
         }
         ControlResponse::new().response(body)
     }

@@ -1,4 +1,4 @@
-//! What a line of the host is to an agent, as version 2.1.325 takes it.
+//! What a line of the host is to an agent, as the newest tested CLI reads it.
 
 use crate::content::{Content, ContentBlock};
 use crate::control::{ControlResponse, HostRequest};
@@ -87,14 +87,9 @@ fn understood(message: ToAgent) -> Input {
         }
         ToAgent::ToolResult(line) => Input::Legacy(Legacy::ToolResult(line)),
         ToAgent::Abort(_) => Input::Legacy(Legacy::Abort),
-        ToAgent::KeepAlive(_) | ToAgent::ControlCancelRequest(_) => Input::Nothing,
         ToAgent::Unknown(_) => Input::Ignored { why: "unknown message type" },
-        ToAgent::Assistant(_)
-        | ToAgent::System(_)
-        | ToAgent::BashCommand(_)
-        | ToAgent::QueuedNotification(_)
-        | ToAgent::SessionNotice(_)
-        | ToAgent::WorkflowLaunch(_) => Input::Nothing,
+        // Nothing to do for `keep_alive`, `control_cancel_request` and lines of hosted sessions.
+        _ => Input::Nothing,
     }
 }
 
@@ -186,7 +181,7 @@ fn odd_content(content: &RawJson) -> Option<Content> {
     let known = blocks.iter().map(|block| {
         block.read::<ContentBlock>().unwrap_or_else(|_| {
             let tag = block.get("type").and_then(|tag| tag.as_str()).unwrap_or_default();
-            ContentBlock::Unknown(UnknownObject { tag, json: (**block).clone() })
+            ContentBlock::Unknown(UnknownObject::new(tag, (**block).clone()))
         })
     });
     Some(Content::Blocks(known.collect()))
@@ -204,7 +199,7 @@ fn odd_request(value: &RawJson) -> Input {
         }
         None => {
             let tag = Text::from("undefined");
-            let request = HostRequest::Unknown(UnknownObject { tag, json: request });
+            let request = HostRequest::Unknown(UnknownObject::new(tag, request));
             Input::Request { id, request: Box::new(request) }
         }
     }

@@ -144,11 +144,11 @@ impl AgentLink {
         if let Some(origin) = turn.start.origin {
             result = result.origin(origin);
         }
-        // 2.1.325 says so even while prompts wait.
+        // The CLI does so even while prompts are queued.
         result = result.queued_turn_count(0_u64).result_index(self.results);
         self.results += 1;
         self.last_failed = result.is_error.is_true();
-        // Nobody could answer: 2.1.325 counts such a prompt as cancelled, but not one that took too many turns.
+        // Nobody could answer: the CLI counts such a prompt as cancelled, but not one that took too many turns.
         let was_refused = matches!(
             result.terminal_reason.value(),
             Some(TerminalReason::ApiError | TerminalReason::BudgetExhausted)

@@ -4,45 +4,105 @@ use std::collections::HashSet;
 
 use crate::content::ContentBlock;
 use crate::id::{SessionId, Uuid};
-use crate::ledger::{Ledger, Reading, Salvaged, Seen, may_be_echo};
+use crate::ledger::{Ledger, Reading, Salvaged, Seen, TurnState, may_be_echo};
 use crate::lines::{Prompt, TurnResult, User};
 use crate::system::System;
 use crate::text::Text;
 use crate::to_host::ToHost;
 
-/// Prompts that wait, turns that run, work in the background: the [`Ledger`], and what only the host
-/// needs.
-#[derive(Debug, Default)]
+/// The turns, prompts and background tasks that are open, and what only the host needs.
+#[derive(Debug)]
 pub(super) struct Activity {
-    pub(super) ledger: Ledger,
+    turns: Turns,
     /// Lines that came already.
     seen: Seen,
     /// Tool calls without a result. Only known if assistant and user lines are read.
     tools: HashSet<String>,
-    /// What the last result says went wrong, if it did.
+    /// The error of the last result, if it has one.
     pub(super) failure: Option<String>,
     pub(super) session: Option<SessionId>,
 }
 
+/// Where the state of turns comes from.
+#[derive(Debug)]
+enum Turns {
+    /// A ledger of the link's own.
+    Own(Box<Ledger>),
+    /// The ledger of a transcript: its latest state.
+    OfTranscript(TurnState),
+}
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self::new(Turns::Own(Box::default()))
+    }
+}
+
 impl Activity {
+    fn new(turns: Turns) -> Self {
+        Self { turns, seen: Seen::default(), tools: HashSet::new(), failure: None, session: None }
+    }
+
+    pub(super) fn follow_transcript(&mut self) {
+        self.turns = Turns::OfTranscript(TurnState::default());
+    }
+
+    pub(super) fn set_turns(&mut self, state: TurnState) {
+        if let Turns::OfTranscript(turns) = &mut self.turns {
+            *turns = state;
+        }
+    }
+
+    /// What is open.
+    pub(super) fn turns(&self) -> TurnState {
+        match &self.turns {
+            Turns::Own(ledger) => ledger.state(),
+            Turns::OfTranscript(state) => *state,
+        }
+    }
+
+    fn ledger(&mut self) -> Option<&mut Ledger> {
+        match &mut self.turns {
+            Turns::Own(ledger) => Some(ledger),
+            Turns::OfTranscript(_) => None,
+        }
+    }
+
     pub(super) fn prompted(&mut self, prompt: &Prompt) {
-        self.ledger.prompt(prompt);
+        if let Some(ledger) = self.ledger() {
+            ledger.prompt(prompt);
+        }
     }
 
     /// A prompt will not be answered.
     pub(super) fn cancelled(&mut self, uuid: &Uuid) {
-        self.ledger.cancel(uuid, "cancelled");
-        self.ledger.take_steps();
+        if let Some(ledger) = self.ledger() {
+            ledger.cancel(uuid, "cancelled");
+            ledger.take_steps();
+        }
+    }
+
+    /// A line could not be read that may have ended something.
+    pub(super) fn unclear(&mut self) {
+        if let Some(ledger) = self.ledger() {
+            ledger.follow(&Reading::Unclear);
+        }
     }
 
     /// Whether it matters what the main agent says next.
     pub(super) fn awaits_speech(&self) -> bool {
-        self.ledger.awaits_speech()
+        match &self.turns {
+            Turns::Own(ledger) => ledger.awaits_speech(),
+            Turns::OfTranscript(_) => false,
+        }
     }
 
     /// Whether it matters which prompts the agent repeats.
     pub(super) fn awaits_echo(&self) -> bool {
-        self.ledger.prompts.any_waiting()
+        match &self.turns {
+            Turns::Own(ledger) => ledger.prompts.any_waiting(),
+            Turns::OfTranscript(_) => false,
+        }
     }
 
     /// A line came. `message` is `None` if it could not be decoded. Returns the result if it ended a turn.
@@ -60,14 +120,20 @@ impl Activity {
         match reading {
             Reading::Ended { result, readable } => {
                 // One that cannot be read and ends nothing is not counted.
-                if readable || self.ledger.has_open_turn() {
-                    self.ledger.result(&result, &[], readable);
+                if readable || self.turns().has_open_turn {
+                    if let Some(ledger) = self.ledger() {
+                        ledger.result(&result, &[], readable);
+                    }
                     self.failure = result.error_message();
                     self.tools.clear();
                     ended = Some(result);
                 }
             }
-            reading => self.ledger.follow(&reading),
+            reading => {
+                if let Some(ledger) = self.ledger() {
+                    ledger.follow(&reading);
+                }
+            }
         }
         match message {
             Some(ToHost::System(System::Init(init))) => {
@@ -90,7 +156,9 @@ impl Activity {
             Some(ToHost::User(line)) => self.user(line),
             _ => {}
         }
-        self.ledger.take_steps();
+        if let Some(ledger) = self.ledger() {
+            ledger.take_steps();
+        }
         ended
     }
 
@@ -106,17 +174,22 @@ impl Activity {
                 }
             }
         }
+        let Some(ledger) = self.ledger() else { return };
         let text = content.text();
         if (!has_result || !text.is_empty()) && may_be_echo(line, &text) {
-            self.ledger.echo(line, &Text::from(text), true);
+            ledger.echo(line, &Text::from(text), true);
         }
     }
 
     pub(super) fn ended(&mut self) {
-        let (session, failure) = (self.session.take(), self.failure.take());
-        let mut ledger = std::mem::take(&mut self.ledger);
-        ledger.ended();
-        *self = Self { ledger, session, failure, ..Self::default() };
+        match &mut self.turns {
+            Turns::Own(ledger) => ledger.ended(),
+            Turns::OfTranscript(state) => {
+                *state = TurnState { results: state.results, ..TurnState::default() };
+            }
+        }
+        self.seen = Seen::default();
+        self.tools.clear();
     }
 
     pub(super) fn awaits_tools(&self) -> bool {

@@ -4,7 +4,7 @@ use crate::control::{
     CancelAsyncMessageReply, ControlResponse, Failure as ErrorBody, InterruptReply, Response,
 };
 use crate::id::RequestId;
-use crate::ledger::{Reading, Salvage};
+use crate::ledger::Salvage;
 use crate::line::{Decoded, Line};
 use crate::to_host::ToHost;
 use crate::wire::Wire as _;
@@ -13,8 +13,8 @@ use super::event::{Failure, LinkEvent, Route};
 use super::{HostLink, TakesBack};
 
 impl HostLink {
-    pub(super) fn control(&mut self, line: &Line) -> Route {
-        match line.to_host() {
+    pub(super) fn control(&mut self, line: &Line, decoded: &Decoded<ToHost>) -> Route {
+        match decoded {
             Decoded::Known(ToHost::ControlRequest(asks))
             | Decoded::Unknown(ToHost::ControlRequest(asks)) => {
                 if let (Some(id), Some(request)) = (asks.request_id.value(), asks.request.value())
@@ -26,7 +26,7 @@ impl HostLink {
                 Route::Control
             }
             Decoded::Known(ToHost::ControlResponse(response)) => {
-                self.replied(&response);
+                self.replied(response);
                 Route::Control
             }
             Decoded::Unknown(ToHost::ControlResponse(_)) => {
@@ -37,7 +37,7 @@ impl HostLink {
             Decoded::Known(ToHost::ControlCancelRequest(cancel)) => {
                 match cancel.request_id.value() {
                     Some(id) => self.withdrawn(id),
-                    None => self.activity.ledger.follow(&Reading::Unclear),
+                    None => self.activity.unclear(),
                 }
                 Route::Control
             }
@@ -58,7 +58,7 @@ impl HostLink {
     /// A control line cannot be read. The side that waits for it must not wait for ever.
     pub(super) fn salvage_control(&mut self, line: &Salvage<'_>, fault: &str) {
         let Some(id) = line.string("request_id").map(RequestId::from) else {
-            return self.activity.ledger.follow(&Reading::Unclear);
+            return self.activity.unclear();
         };
         match line.kind().as_deref() {
             Some("control_request") => {
@@ -83,7 +83,7 @@ impl HostLink {
 
     fn replied(&mut self, response: &ControlResponse) {
         let Some(id) = response.request_id() else {
-            return self.activity.ledger.follow(&Reading::Unclear);
+            return self.activity.unclear();
         };
         // A second answer, an answer after a timeout, an echo of our own: nobody waits for it.
         if self.pending.take(id).is_none() {

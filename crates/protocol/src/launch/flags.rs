@@ -1,6 +1,6 @@
 //! The flags, and which versions know them.
 //!
-//! Read out of the CLIs 1.0.128, 2.0.77, 2.1.52, 2.1.197 and 2.1.325. Between the newest that does not
+//! Read out of the CLIs 1.0.128, 2.0.77, 2.1.52, 2.1.197 and newer. Between the newest that does not
 //! know a flag and the oldest that does, nobody looked: there the flag is tried, and the CLI decides.
 
 use super::error::LaunchError;

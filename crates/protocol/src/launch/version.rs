@@ -7,9 +7,9 @@ use std::fmt;
 /// ```
 /// use duologue_protocol::launch::CliVersion;
 ///
-/// let version = CliVersion::parse("2.1.325 (Claude Code)").unwrap();
+/// let version = CliVersion::parse("2.1.52 (Claude Code)").unwrap();
 /// assert!(version > CliVersion::new(2, 0, 77));
-/// assert_eq!(version.to_string(), "2.1.325");
+/// assert_eq!(version.to_string(), "2.1.52");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -28,7 +28,7 @@ impl CliVersion {
         Self { major, minor, patch }
     }
 
-    /// Reads `2.1.325`, with or without something after it: `2.1.325 (Claude Code)`.
+    /// Reads `2.1.52`, with or without something after it: `2.1.52 (Claude Code)`.
     ///
     /// `None` if there are not three numbers at its beginning.
     pub fn parse(text: &str) -> Option<Self> {

@@ -90,7 +90,7 @@ impl Reading {
         }
     }
 
-    fn of_system(system: &System) -> Self {
+    pub(crate) fn of_system(system: &System) -> Self {
         match system {
             System::Init(init) => Self::Began { prompts: init.user_message_uuids.items().to_vec() },
             System::Result(line) => {
@@ -152,7 +152,13 @@ impl Reading {
                 None => Self::Spoke { prompts: Vec::new() },
                 Some(_) => Self::Nothing,
             },
-            Some("user" | "control_request" | "control_response") => Self::Nothing,
+            Some("user") => Self::Nothing,
+            Some("control_request" | "control_response" | "control_cancel_request") => {
+                match line.string("request_id") {
+                    Some(_) => Self::Nothing,
+                    None => Self::Unclear,
+                }
+            }
             // A new kind of line, or one whose type is garbled.
             Some(_) if line.looks_like_a_result() => Self::Unclear,
             Some(_) => Self::Nothing,

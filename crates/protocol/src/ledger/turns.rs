@@ -9,7 +9,7 @@ use crate::message::OriginKind;
 use crate::text::Text;
 
 use crate::budget::KeptTexts;
-use crate::transcript::Outcome;
+use crate::transcript::TurnStatus;
 
 /// How many turns may be open. An agent that begins more is not followed any further.
 const MOST_OPEN: usize = 1024;
@@ -218,19 +218,19 @@ fn answers(result: &TurnResult, uuid: &Uuid) -> bool {
 }
 
 impl Turn {
-    pub(crate) fn outcome(&self, result: &TurnResult) -> Outcome {
+    pub(crate) fn outcome(&self, result: &TurnResult) -> TurnStatus {
         let aborted = matches!(
             result.terminal_reason.value(),
             Some(TerminalReason::AbortedStreaming | TerminalReason::AbortedTools)
         );
         if aborted || self.interrupt_marked {
-            Outcome::Interrupted
+            TurnStatus::Interrupted
         } else if result.is_success() {
-            Outcome::Success
+            TurnStatus::Success
         } else if self.interrupt_asked {
-            Outcome::Interrupted
+            TurnStatus::Interrupted
         } else {
-            Outcome::Error
+            TurnStatus::Error
         }
     }
 }

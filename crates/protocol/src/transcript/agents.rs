@@ -7,9 +7,8 @@ use crate::id::ToolUseId;
 use crate::system::{TaskNotification, TaskStarted as TaskStartedLine, TaskType};
 use crate::text::Text;
 use crate::tool::{Agent, ExitPlanMode};
-use crate::wire::Field;
 
-use super::body::{AgentFinished, AgentStarted, ToolCall};
+use super::event::{AgentFinishedEvent, AgentStartedEvent, ToolCallEvent};
 use crate::budget::{Budget, Charge, compact};
 use crate::ledger::Seen;
 
@@ -61,14 +60,22 @@ impl Agents {
     }
 
     /// A tool is called: perhaps one that starts a sub-agent.
-    pub(super) fn called(&mut self, call: &ToolCall, agent: Option<&ToolUseId>, turn: Option<u64>) {
-        let Some(id) = call.id.as_str() else { return };
-        let plan = call
-            .input
-            .value()
-            .filter(|_| call.name.as_str() == Some(PLAN))
-            .and_then(|input| input.read::<ExitPlanMode>().ok()?.plan.into_value())
-            .map(|plan| compact(&plan));
+    pub(super) fn called(
+        &mut self,
+        call: &ToolCallEvent,
+        agent: Option<&ToolUseId>,
+        turn: Option<u64>,
+    ) {
+        let id = call.id.as_str();
+        if id.is_empty() {
+            return;
+        }
+        let plan = if call.name == PLAN {
+            call.input.read::<ExitPlanMode>().ok().and_then(|input| input.plan.into_value())
+        } else {
+            None
+        };
+        let plan = plan.map(|plan| compact(&plan));
         let by = agent.map(ToolUseId::detach);
         let texts = [by.as_ref().map(ToolUseId::as_str), plan.as_deref(), Some(id)];
         let cost = OVERHEAD + texts.into_iter().flatten().map(str::len).sum::<usize>();
@@ -76,11 +83,10 @@ impl Agents {
         if let Some(charge) = self.budget.charge(cost) {
             self.calls.insert(id.to_owned(), Call { by, plan, _charge: charge });
         }
-        if !call.name.as_str().is_some_and(|name| STARTERS.contains(&name)) {
+        if !STARTERS.contains(&call.name.as_str()) {
             return;
         }
-        let input = call.input.value().and_then(|input| input.read::<Agent>().ok());
-        let input = input.unwrap_or_default();
+        let input = call.input.read::<Agent>().unwrap_or_default();
         let Some(state) = self.entry(id) else { return };
         *state = AgentState {
             charge: state.charge.take(),
@@ -166,7 +172,7 @@ impl Agents {
         state.name(line.subagent_type.value());
         state.describe(line.description.value());
         let mut started = state.tell(agent)?;
-        started.event.task_id = line.task_id.clone();
+        started.event.task_id = line.task_id.value().cloned();
         Some(started)
     }
 
@@ -195,7 +201,7 @@ impl Agents {
             return None;
         }
         let status = if failed { "failed" } else { "completed" };
-        self.finish(agent, AgentFinished::new().status(status))
+        self.finish(agent, AgentFinishedEvent::new().status(Text::from(status)))
     }
 
     /// The wire says that a sub-agent has ended.
@@ -204,17 +210,17 @@ impl Agents {
         if !self.is_agent(agent.as_str()) {
             return None;
         }
-        let mut event = AgentFinished::new();
-        event.status = line.status.value().map(|status| Text::from(status.as_str())).into();
-        event.summary = line.summary.clone();
-        event.usage = line.usage.clone();
+        let event = AgentFinishedEvent::new()
+            .status(line.status.as_str().map(Text::from))
+            .summary(line.summary.value().cloned())
+            .usage(line.usage.value().cloned());
         self.finish(agent, event)
     }
 
-    fn finish(&mut self, agent: &ToolUseId, mut event: AgentFinished) -> Option<Finished> {
+    fn finish(&mut self, agent: &ToolUseId, mut event: AgentFinishedEvent) -> Option<Finished> {
         let state = self.open.remove(agent.as_str())?;
         self.finished.note(agent.as_str());
-        event.tool_use_id = Field::Value(agent.clone());
+        event.tool_use_id = agent.clone();
         Some(Finished { parent: state.parent, turn: state.turn, event })
     }
 }
@@ -223,14 +229,14 @@ impl Agents {
 pub(super) struct Started {
     pub(super) parent: Option<ToolUseId>,
     pub(super) turn: Option<u64>,
-    pub(super) event: AgentStarted,
+    pub(super) event: AgentStartedEvent,
 }
 
 /// A sub-agent has ended: where, and what to tell.
 pub(super) struct Finished {
     pub(super) parent: Option<ToolUseId>,
     pub(super) turn: Option<u64>,
-    pub(super) event: AgentFinished,
+    pub(super) event: AgentFinishedEvent,
 }
 
 impl AgentState {
@@ -256,9 +262,11 @@ impl AgentState {
         if std::mem::replace(&mut self.told, true) {
             return None;
         }
-        let mut event = AgentStarted::new().tool_use_id(agent.clone()).background(self.background);
-        event.name = self.name.clone().into();
-        event.description = self.description.clone().into();
+        let event = AgentStartedEvent::new()
+            .tool_use_id(agent.clone())
+            .background(self.background)
+            .name(self.name.clone())
+            .description(self.description.clone());
         Some(Started { parent: self.parent.clone(), turn: self.turn, event })
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 
 use crate::control::{AgentRequest, CanUseTool, ControlResponse, Response};
-use crate::hook::HookInput;
+use crate::hook::{HookEvent, HookInput};
 use crate::id::{RequestId, ToolUseId};
 use crate::json::{RawJson, RawObject};
 use crate::permission::PermissionResult;
 use crate::text::Text;
 use crate::tool::{AskUserQuestion, ExitPlanMode};
-use crate::wire::{Field, Wire};
+use crate::wire::Wire;
 
 use super::agents::PLAN;
-use super::body::*;
+use super::event::*;
 use super::out::Out;
 use crate::budget::{Budget, Charge};
 use crate::ledger::Seen;
@@ -132,7 +132,7 @@ impl Asks {
 ///
 /// `plan` is what the model wrote in its call, for CLIs that leave it out of the request.
 pub(super) fn tell_asked(
-    id: &Field<RequestId>,
+    id: &RequestId,
     request: &AgentRequest,
     plan: Option<Text>,
     out: &mut Out<'_>,
@@ -140,56 +140,58 @@ pub(super) fn tell_asked(
     match request {
         AgentRequest::CanUseTool(ask) => tell_permission(id, ask, plan, out),
         AgentRequest::HookCallback(hook) => {
-            let mut event = HookCalled::new();
-            event.request_id = id.clone();
-            event.callback_id = hook.callback_id.clone();
-            event.tool_use_id = hook.tool_use_id.clone();
             let name = hook.input.value().map(HookInput::tag).or(hook.hook_name.as_str());
-            event.hook_event = name.map(Text::from).into();
+            let event = HookCalledEvent::new()
+                .request_id(id.clone())
+                .callback_id(hook.callback_id.value().cloned().unwrap_or_else(|| "".into()))
+                .tool_use_id(hook.tool_use_id.value().cloned())
+                .hook_event(name.map(HookEvent::from));
             out.emit(event);
         }
         AgentRequest::McpMessage(message) => {
-            let mut event = McpCall::new();
-            event.request_id = id.clone();
-            event.server = message.server_name.clone();
             let text = |json: Option<RawJson>| json.and_then(|json| json.as_str());
             let body = message.message.value();
-            event.method = body.and_then(|body| text(body.get("method"))).into();
             let params = body.and_then(|body| body.get("params"));
-            event.tool = params.and_then(|params| text(params.get("name"))).into();
+            let event = McpCallEvent::new()
+                .request_id(id.clone())
+                .server(message.server_name.value().cloned().unwrap_or_default())
+                .method(body.and_then(|body| text(body.get("method"))))
+                .tool(params.and_then(|params| text(params.get("name"))));
             out.emit(event);
         }
         other => {
             let text = format!("the agent asks: {}", other.tag());
-            out.emit(Notice::new().kind(other.tag()).text(text));
+            out.emit(NoticeEvent::new().kind(other.tag()).text(Text::from(text)));
         }
     }
 }
 
-fn tell_permission(id: &Field<RequestId>, ask: &CanUseTool, plan: Option<Text>, out: &mut Out<'_>) {
-    let mut event = PermissionAsked::new();
-    event.request_id = id.clone();
-    event.tool_use_id = ask.tool_use_id.clone().or_null();
-    event.tool_name = ask.tool_name.clone().or_null();
-    event.input = ask.input.clone().or_null();
-    event.reason = ask.decision_reason.clone();
-    event.suggestions = ask.permission_suggestions.clone();
-    out.emit(event);
+fn tell_permission(id: &RequestId, ask: &CanUseTool, plan: Option<Text>, out: &mut Out<'_>) {
+    let call = ask.tool_use_id.value().cloned();
     let input = ask.input.value().cloned().unwrap_or_default();
+    let event = PermissionAskedEvent::new()
+        .request_id(id.clone())
+        .tool_use_id(call.clone())
+        .tool_name(ask.tool_name.value().cloned().unwrap_or_default())
+        .input(input.clone())
+        .reason(ask.decision_reason.value().cloned())
+        .suggestions(ask.permission_suggestions.items());
+    out.emit(event);
     match ask.tool_name.as_str() {
         Some(QUESTION) => {
-            let mut event = QuestionAsked::new();
-            event.request_id = id.clone();
-            event.tool_use_id = ask.tool_use_id.clone();
-            event.questions = input.read::<AskUserQuestion>().unwrap_or_default().questions;
+            let asked = input.read::<AskUserQuestion>().unwrap_or_default();
+            let event = QuestionAskedEvent::new()
+                .request_id(id.clone())
+                .tool_use_id(call)
+                .questions(asked.questions.into_value().unwrap_or_default());
             out.emit(event);
         }
         Some(PLAN) => {
-            let mut event = PlanProposed::new();
-            event.request_id = id.clone();
-            event.tool_use_id = ask.tool_use_id.clone();
             let asked = input.read::<ExitPlanMode>().unwrap_or_default().plan.into_value();
-            event.plan = asked.or(plan).into();
+            let event = PlanProposedEvent::new()
+                .request_id(id.clone())
+                .tool_use_id(call)
+                .plan(asked.or(plan));
             out.emit(event);
         }
         _ => {}
@@ -198,7 +200,7 @@ fn tell_permission(id: &Field<RequestId>, ask: &CanUseTool, plan: Option<Text>, 
 
 /// Tells what was answered.
 pub(super) fn tell_answered(ask: &Ask, response: &ControlResponse, out: &mut Out<'_>) {
-    let id = response.request_id().cloned();
+    let Some(id) = response.request_id() else { return };
     let (payload, error) = match response.response.value() {
         Some(Response::Success(success)) => (success.response.value(), None),
         Some(Response::Error(failure)) => {
@@ -209,20 +211,14 @@ pub(super) fn tell_answered(ask: &Ask, response: &ControlResponse, out: &mut Out
     match ask {
         Ask::Permission(ask) => {
             let result = payload.and_then(|payload| payload.read().ok());
-            tell_resolved(ask, id.into(), result.as_ref(), error, out);
+            tell_resolved(ask, id, result.as_ref(), error, out);
         }
         Ask::Hook => {
-            let mut event = HookAnswered::new();
-            event.request_id = id.into();
-            event.output = payload.cloned().into();
-            event.error = error.into();
-            out.emit(event);
+            let event = HookAnsweredEvent::new().request_id(id.clone()).error(error);
+            out.emit(event.output(payload.cloned()));
         }
         Ask::Mcp => {
-            let mut event = McpAnswered::new();
-            event.request_id = id.into();
-            event.error = error.into();
-            out.emit(event);
+            out.emit(McpAnsweredEvent::new().request_id(id.clone()).error(error));
         }
         Ask::Other => {}
     }
@@ -230,28 +226,26 @@ pub(super) fn tell_answered(ask: &Ask, response: &ControlResponse, out: &mut Out
 
 fn tell_resolved(
     ask: &CanUseTool,
-    id: Field<RequestId>,
+    id: &RequestId,
     result: Option<&PermissionResult>,
     error: Option<Text>,
     out: &mut Out<'_>,
 ) {
-    let mut event = PermissionResolved::new();
-    event.request_id = id.clone();
+    let behavior = result.map_or("error", PermissionResult::tag);
+    let mut event = PermissionResolvedEvent::new().request_id(id.clone()).behavior(behavior);
     let message = match result {
         Some(PermissionResult::Allow(allow)) => {
-            event.updates = allow.updated_permissions.clone();
-            event.changed_input = changed(ask, allow.updated_input.value()).into();
+            event.updates = allow.updated_permissions.items().to_vec();
+            event.changed_input = changed(ask, allow.updated_input.value());
             None
         }
         Some(PermissionResult::Deny(deny)) => {
-            event.interrupt = deny.interrupt;
+            event.interrupt = deny.interrupt.is_true();
             deny.message.value().cloned()
         }
         _ => error,
     };
-    let behavior = result.map_or("error", PermissionResult::tag);
-    event.behavior = Field::from(Text::from(behavior));
-    event.message = message.clone().into();
+    event.message.clone_from(&message);
     out.emit(event);
     let allowed = match result {
         Some(PermissionResult::Allow(allow)) => Some(allow.updated_input.value()),
@@ -260,36 +254,27 @@ fn tell_resolved(
     match (ask.tool_name.as_str(), allowed) {
         (Some(QUESTION), Some(input)) => {
             let read = |input: &RawObject| input.read::<AskUserQuestion>().ok();
-            let answers = input.and_then(read).map(|input| input.answers).unwrap_or_default();
-            if answers.value().is_some_and(|answers| !answers.is_empty()) {
-                let mut event = QuestionAnswered::new();
-                (event.request_id, event.answers) = (id, answers);
-                out.emit(event);
-            } else {
-                let mut event = QuestionSkipped::new();
-                event.request_id = id;
-                out.emit(event);
+            let answers = input.and_then(read).and_then(|input| input.answers.into_value());
+            match answers.filter(|answers| !answers.is_empty()) {
+                Some(answers) => {
+                    let event = QuestionAnsweredEvent::new().request_id(id.clone());
+                    out.emit(event.answers(answers));
+                }
+                None => out.emit(QuestionSkippedEvent::new().request_id(id.clone())),
             }
         }
         (Some(QUESTION), None) => {
-            let mut event = QuestionSkipped::new();
-            (event.request_id, event.message) = (id, message.into());
-            out.emit(event);
+            let event = QuestionSkippedEvent::new().request_id(id.clone());
+            out.emit(event.message(message));
         }
         (Some(PLAN), Some(_)) => {
-            let mut event = PlanApproved::new();
-            event.request_id = id;
-            out.emit(event);
+            out.emit(PlanApprovedEvent::new().request_id(id.clone()));
         }
         (Some(PLAN), None) if message.as_deref() == Some(REJECTED) => {
-            let mut event = PlanRejected::new();
-            (event.request_id, event.message) = (id, message.into());
-            out.emit(event);
+            out.emit(PlanRejectedEvent::new().request_id(id.clone()).message(message));
         }
         (Some(PLAN), None) => {
-            let mut event = PlanSentBack::new();
-            (event.request_id, event.message) = (id, message.into());
-            out.emit(event);
+            out.emit(PlanSentBackEvent::new().request_id(id.clone()).message(message));
         }
         _ => {}
     }

@@ -3,12 +3,13 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use crate::content::{ContentBlock, ToolUseBlock};
+use crate::id::ToolUseId;
 use crate::json::RawJson;
 use crate::lines::Assistant;
 use crate::text::Text;
 use crate::wire::Field;
 
-use super::body::{OtherBlock, TextFinished, ThinkingFinished, ToolCall};
+use super::event::{BlockEvent, TextEvent, ThinkingEvent, ToolCallEvent};
 use super::out::{MessageRef, Out};
 use crate::budget::{Budget, Charge, compact};
 
@@ -104,7 +105,7 @@ impl Known {
     }
 
     /// Takes over a text that has become longer; gives what was added.
-    pub(super) fn grow(&mut self, block: &ContentBlock, budget: &Budget) -> Option<Opening> {
+    pub(super) fn grow(&mut self, block: &ContentBlock, budget: &Budget) -> Option<FinishedBlock> {
         let (kind, now) = content(block);
         if kind != self.kind || !matches!(kind, Kind::Text | Kind::Thinking) {
             return None;
@@ -119,8 +120,8 @@ impl Known {
             self._charge = charge;
         }
         Some(match kind {
-            Kind::Thinking => Opening::Thinking(ThinkingFinished::new().text(added)),
-            _ => Opening::Text(TextFinished::new().text(added)),
+            Kind::Thinking => FinishedBlock::Thinking(ThinkingEvent::new().text(added)),
+            _ => FinishedBlock::Text(TextEvent::new().text(added)),
         })
     }
 
@@ -141,32 +142,32 @@ fn text(field: &Field<Text>) -> Text {
     field.value().cloned().unwrap_or_default()
 }
 
-/// A finished block that is about to be told.
+/// A finished block that is about to be reported.
 #[derive(Debug)]
-pub(super) enum Opening {
-    Text(TextFinished),
-    Thinking(ThinkingFinished),
-    Call(ToolCall),
-    Other(OtherBlock),
+pub(super) enum FinishedBlock {
+    Text(TextEvent),
+    Thinking(ThinkingEvent),
+    Call(ToolCallEvent),
+    Other(BlockEvent),
 }
 
-impl Opening {
+impl FinishedBlock {
     pub(super) fn of(block: &ContentBlock, line: &Assistant) -> Self {
         match block {
             ContentBlock::Text(block) => {
-                let mut event = TextFinished::new().text(text(&block.text));
-                event.aborted = line.aborted;
-                event.error = line.error.clone();
+                let event = TextEvent::new()
+                    .text(text(&block.text))
+                    .aborted(line.aborted.is_true())
+                    .error(line.error.value().cloned());
                 Self::Text(event)
             }
             ContentBlock::Thinking(block) => {
-                let mut event = ThinkingFinished::new().text(text(&block.thinking));
-                event.aborted = line.aborted;
-                Self::Thinking(event)
+                let event = ThinkingEvent::new().text(text(&block.thinking));
+                Self::Thinking(event.aborted(line.aborted.is_true()))
             }
             ContentBlock::ToolUse(call) => Self::Call(tool_call(call)),
             other => {
-                let event = OtherBlock::new().kind(other.tag());
+                let event = BlockEvent::new().kind(other.tag());
                 Self::Other(event.block(RawJson::from_wire(other)))
             }
         }
@@ -175,8 +176,8 @@ impl Opening {
     /// How many bytes it keeps in memory.
     pub(super) fn retained(&self) -> usize {
         match self {
-            Self::Text(event) => event.text.value().map_or(0, Text::retained),
-            Self::Thinking(event) => event.text.value().map_or(0, Text::retained),
+            Self::Text(event) => event.text.retained(),
+            Self::Thinking(event) => event.text.retained(),
             Self::Call(_) | Self::Other(_) => 0,
         }
     }
@@ -188,9 +189,9 @@ impl Opening {
 
     pub(super) fn replace_text(&mut self, block: &ContentBlock) {
         match (self, block) {
-            (Self::Text(event), ContentBlock::Text(block)) => event.text = text(&block.text).into(),
+            (Self::Text(event), ContentBlock::Text(block)) => event.text = text(&block.text),
             (Self::Thinking(event), ContentBlock::Thinking(block)) => {
-                event.text = text(&block.thinking).into();
+                event.text = text(&block.thinking);
             }
             _ => {}
         }
@@ -206,10 +207,9 @@ impl Opening {
     }
 }
 
-fn tool_call(call: &ToolUseBlock) -> ToolCall {
-    let mut event = ToolCall::new();
-    event.id = call.id.clone().or_null();
-    event.name = call.name.clone().or_null();
-    event.input = call.input.clone().or_null();
-    event
+fn tool_call(call: &ToolUseBlock) -> ToolCallEvent {
+    ToolCallEvent::new()
+        .id(call.id.value().cloned().unwrap_or_else(|| ToolUseId::from("")))
+        .name(text(&call.name))
+        .input(call.input.value().cloned().unwrap_or_default())
 }

@@ -12,7 +12,7 @@ use crate::wire::{Field, Map};
 
 use super::Transcript;
 use super::agents::{Finished, Started};
-use super::body::*;
+use super::event::*;
 use super::out::Out;
 
 impl Transcript {
@@ -41,26 +41,24 @@ impl Transcript {
         for step in self.ledger.take_steps() {
             match step {
                 Step::Began { turn, prompts } => {
-                    let mut event = TurnStarted::new().prompts(prompts);
-                    event.session_id = self.session.clone().into();
+                    let event = TurnStartedEvent::new().prompts(prompts);
+                    let event = event.session_id(self.session.clone());
                     Out::new(&mut self.events, Some(turn), None).emit(event);
                 }
                 Step::Queued { turn, uuid } => {
-                    let event = PromptQueued::new().uuid(uuid);
+                    let event = PromptQueuedEvent::new().uuid(uuid);
                     Out::new(&mut self.events, turn, None).emit(event);
                 }
                 Step::Accepted { turn, uuid, text } => {
-                    let mut event = PromptAccepted::new();
-                    (event.uuid, event.text) = (uuid.into(), text.into());
+                    let event = PromptAcceptedEvent::new().uuid(uuid).text(text);
                     Out::new(&mut self.events, turn, None).emit(event);
                 }
                 Step::Merged { turn, uuid, with } => {
-                    let mut event = PromptMerged::new().with(with);
-                    event.uuid = uuid.into();
+                    let event = PromptMergedEvent::new().uuid(uuid).with(with);
                     Out::new(&mut self.events, turn, None).emit(event);
                 }
                 Step::Cancelled { turn, uuid, state } => {
-                    let event = PromptCancelled::new().uuid(uuid).state(state);
+                    let event = PromptCancelledEvent::new().uuid(uuid).state(state);
                     Out::new(&mut self.events, turn, None).emit(event);
                 }
             }
@@ -142,9 +140,9 @@ impl Transcript {
         &mut self,
         result: &TurnResult,
         texts: &[Text],
-        outcome: Outcome,
+        status: TurnStatus,
         prompts: &[Uuid],
-    ) -> TurnFinished {
+    ) -> TurnFinishedEvent {
         let said = result.result.as_str().unwrap_or_default();
         let mut text: String = texts.iter().map(|text| text.as_str()).collect();
         let differs = !said.is_empty()
@@ -155,37 +153,38 @@ impl Transcript {
         if texts.is_empty() {
             said.clone_into(&mut text);
         }
-        let mut event = TurnFinished::new().outcome(outcome).text(text).text_differs(differs);
-        event.is_error = Field::Value(result.is_error.is_true());
-        event.subtype = Field::from(result.subtype.as_str().map(Text::from)).or_null();
-        event.result = result.result.clone();
-        event.error = result.error_message().map(Text::from).into();
-        event.terminal_reason = result.terminal_reason.as_str().map(Text::from).into();
         let since = result.model_usage_since_last_result.value().map(|models| {
             let costs = models.iter().filter_map(|(_, usage)| usage.cost_usd.as_f64());
             costs.fold(0.0, |sum, cost| sum + cost)
         });
         let cost = self.ledger.turns.cost(result.total_cost_usd.value().copied(), since);
-        event.cost_usd = Field::from(cost.map(Number::from)).or_null();
-        event.total_cost_usd = result.total_cost_usd.or_null();
-        event.usage = result.usage.clone().or_null();
-        event.models = self.models(result);
-        event.agents = Field::Value(self.messages.take_usage());
-        event.num_turns = result.num_turns.or_null();
-        event.duration_ms = result.duration_ms;
-        event.structured_output = result.structured_output.clone();
-        event.permission_denials =
-            Field::Value(Number::from(result.permission_denials.items().len() as u64));
-        event.prompts = Field::Value(named(prompts));
-        event.origin = result.origin.clone();
-        event.session_id = result.session_id.clone().or_null();
-        event
+        TurnFinishedEvent::new()
+            .outcome(status)
+            .is_error(result.is_error.is_true())
+            .subtype(result.subtype.as_str().map(Text::from))
+            .text(text)
+            .result(result.result.value().cloned())
+            .text_differs(differs)
+            .error(result.error_message().map(Text::from))
+            .terminal_reason(result.terminal_reason.as_str().map(Text::from))
+            .cost_usd(cost)
+            .total_cost_usd(result.total_cost_usd.as_f64())
+            .usage(result.usage.value().cloned())
+            .models(self.models(result))
+            .agents(self.messages.take_usage())
+            .num_turns(result.num_turns.as_u64())
+            .duration_ms(result.duration_ms.as_u64())
+            .structured_output(result.structured_output.value().cloned())
+            .permission_denials(result.permission_denials.items().len() as u64)
+            .prompts(named(prompts))
+            .origin(result.origin.value().cloned())
+            .session_id(result.session_id.value().cloned())
     }
 
     /// Tokens and money by model since the last result.
-    fn models(&mut self, result: &TurnResult) -> Field<Map<ModelUsage>> {
+    fn models(&mut self, result: &TurnResult) -> Option<Map<ModelUsage>> {
         let Some(total) = result.model_usage.value() else {
-            return result.model_usage_since_last_result.clone();
+            return result.model_usage_since_last_result.value().cloned();
         };
         let since = match result.model_usage_since_last_result.value() {
             Some(since) => since.clone(),
@@ -195,7 +194,7 @@ impl Transcript {
                 .collect(),
         };
         self.model_usage = total.clone();
-        Field::Value(since)
+        Some(since)
     }
 
     pub(super) fn agent_started(&mut self, started: Started) {
@@ -205,10 +204,9 @@ impl Transcript {
 
     pub(super) fn agent_finished(&mut self, finished: Finished) {
         let turn = finished.turn.or(self.ledger.turns.current());
-        if let Some(agent) = finished.event.tool_use_id.value() {
-            let mut out = Out::new(&mut self.events, turn, Some(agent));
-            self.messages.of(Some(agent)).end(&mut out);
-        }
+        let agent = &finished.event.tool_use_id;
+        let mut out = Out::new(&mut self.events, turn, Some(agent));
+        self.messages.of(Some(agent)).end(&mut out);
         Out::new(&mut self.events, turn, finished.parent.as_ref()).emit(finished.event);
     }
 

@@ -5,7 +5,7 @@ use crate::control::{
     AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
 };
 use crate::id::{RequestId, ToolUseId};
-use crate::ledger::{INTERRUPTED, LOCAL_COMMAND};
+use crate::ledger::{INTERRUPTED, LOCAL_COMMAND, Reading};
 use crate::lines::{Assistant, CommandLifecycle, Prompt, StreamLine, User};
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -13,8 +13,7 @@ use crate::to_host::ToHost;
 use crate::wire::Field;
 
 use super::asks::{Ask, tell_answered, tell_asked};
-use super::body::*;
-use super::event::Event;
+use super::event::*;
 use super::out::Out;
 use super::{HostAsk, Transcript};
 
@@ -48,16 +47,18 @@ impl Transcript {
                         AgentRequest::CanUseTool(ask) => self.agents.plan(ask.tool_use_id.as_str()),
                         _ => None,
                     };
-                    tell_asked(&line.request_id, request, plan, &mut self.out(agent.as_ref()));
+                    tell_asked(id, request, plan, &mut self.out(agent.as_ref()));
                 }
             }
             ToHost::ControlResponse(response) => self.answer_to_host(response),
             ToHost::ControlCancelRequest(cancel) => {
-                if let Some(id) = cancel.request_id.value()
-                    && let Some(open) = self.asks.take(id.as_str())
+                let Some(id) = cancel.request_id.value() else {
+                    return self.ledger.follow(&Reading::Unclear);
+                };
+                if let Some(open) = self.asks.take(id.as_str())
                     && matches!(open.ask, Ask::Permission(_))
                 {
-                    let event = PermissionWithdrawn::new().request_id(id.clone());
+                    let event = PermissionWithdrawnEvent::new().request_id(id.clone());
                     self.out(open.agent.as_ref()).emit(event);
                 }
             }
@@ -65,47 +66,42 @@ impl Transcript {
             ToHost::ConversationReset(line) => {
                 self.ledger.turns.reset_cost();
                 self.model_usage = crate::wire::Map::new();
-                let mut event = ConversationWasReset::new();
-                event.trigger = line.trigger.as_str().map(Text::from).into();
-                self.out(None).emit(event);
+                let event = ConversationResetEvent::new();
+                self.out(None).emit(event.trigger(line.trigger.as_str().map(Text::from)));
             }
             ToHost::RateLimitEvent(line) => {
                 let info = line.rate_limit_info.value().cloned().unwrap_or_default();
-                let mut event = RateLimited::new();
-                event.status = info.status.as_str().map(Text::from).into();
-                event.kind = info.rate_limit_type.as_str().map(Text::from).into();
-                event.utilization = info.utilization;
-                event.resets_at = info.resets_at;
+                let event = RateLimitChangedEvent::new()
+                    .status(info.status.as_str().map(Text::from))
+                    .kind(info.rate_limit_type.as_str().map(Text::from))
+                    .utilization(info.utilization.as_f64())
+                    .resets_at(info.resets_at.as_u64());
                 self.out(None).emit(event);
             }
             ToHost::AuthStatus(line) => {
-                let mut event = AuthStatusChanged::new();
-                event.authenticating = line.is_authenticating;
-                event.error = line.error.clone();
+                let event = AuthStatusEvent::new()
+                    .authenticating(line.is_authenticating.is_true())
+                    .error(line.error.value().cloned());
                 self.out(None).emit(event);
             }
             ToHost::Error(line) => {
                 let error = line.error.value().cloned().unwrap_or_default();
-                let mut event = ErrorReported::new();
-                (event.kind, event.message) = (error.kind, error.message);
+                let event = ErrorEvent::new()
+                    .kind(error.kind.into_value())
+                    .message(error.message.into_value().unwrap_or_default());
                 self.out(None).emit(event);
             }
             ToHost::StreamlinedText(line) => {
-                let mut event = TextFinished::new();
-                event.text = line.text.clone();
-                self.out(None).emit(event);
+                let text = line.text.value().cloned().unwrap_or_default();
+                self.out(None).emit(TextEvent::new().text(text));
             }
             ToHost::ToolUseSummary(line) => self.notice("tool_use_summary", &line.summary),
             ToHost::PromptSuggestion(line) => self.notice("prompt_suggestion", &line.suggestion),
             ToHost::StreamlinedToolUseSummary(line) => {
                 self.notice("streamlined_tool_use_summary", &line.tool_summary);
             }
-            ToHost::ToolProgress(_)
-            | ToHost::ActiveGoal(_)
-            | ToHost::AutocompactState(_)
-            | ToHost::TranscriptMirror(_)
-            | ToHost::KeepAlive(_)
-            | ToHost::Unknown(_) => {}
+            // No event: `tool_progress`, `active_goal`, `autocompact_state`, `transcript_mirror`, `keep_alive`, unknown types.
+            _ => {}
         }
     }
 
@@ -132,7 +128,7 @@ impl Transcript {
                     let ask = HostAsk { subtype, prompt, _charge: charge };
                     self.host_asks.insert(id.as_str().to_owned(), ask);
                 }
-                let event = ControlRequested::new().request_id(id.clone()).subtype(subtype);
+                let event = ControlRequestedEvent::new().request_id(id.clone()).subtype(subtype);
                 self.out(None).emit(event);
             }
             ToAgent::ControlResponse(response) => self.answer_to_agent(response),
@@ -151,14 +147,13 @@ impl Transcript {
         }
         let session = session.detach();
         if let Some(from) = self.session.replace(session.clone()) {
-            self.out(None).emit(SessionChanged::new().from(from).to(session));
+            self.out(None).emit(SessionChangedEvent::new().from(from).to(session));
         }
     }
 
     pub(super) fn notice(&mut self, kind: &'static str, text: &Field<Text>) {
-        let mut event = Notice::new().kind(Text::from_static(kind));
-        event.text = text.clone();
-        self.out(None).emit(event);
+        let event = NoticeEvent::new().kind(Text::from_static(kind));
+        self.out(None).emit(event.text(text.value().cloned()));
     }
 
     /// Something of this agent came: a turn runs, and the agent has started.
@@ -212,10 +207,8 @@ impl Transcript {
         for event in self.events.iter().skip(before) {
             if let Event::ToolCall(call) = event {
                 self.agents.called(call, agent, turn);
-                // Whoever numbers calls anew in every turn has results of the same name.
-                if let Some(id) = call.id.as_str() {
-                    self.results.forget(id);
-                }
+                // An agent that numbers its calls anew in every turn uses an id again.
+                self.results.forget(call.id.as_str());
             }
         }
         self.end_if_finished(agent);
@@ -263,11 +256,11 @@ impl Transcript {
             self.infer_permission(id, line);
             self.agents.returned(id);
         }
-        let mut event = ToolResult::new();
-        event.tool_use_id = result.tool_use_id.clone().or_null();
-        event.is_error = Field::Value(result.is_error.is_true());
-        event.content = result.content.clone().or_null();
-        event.structured = line.tool_use_result.clone();
+        let event = ToolResultEvent::new()
+            .tool_use_id(result.tool_use_id.value().cloned().unwrap_or_else(|| "".into()))
+            .is_error(result.is_error.is_true())
+            .content(result.content.value().cloned())
+            .structured(line.tool_use_result.value().cloned());
         self.out(agent).emit(event);
         if let Some(id) = result.tool_use_id.value()
             && let Some(finished) = self.agents.call_returned(id, result.is_error.is_true())
@@ -296,7 +289,7 @@ impl Transcript {
             return;
         }
         let event =
-            PermissionResolved::new().request_id(RequestId::from(request)).behavior(behavior);
+            PermissionResolvedEvent::new().request_id(RequestId::from(request)).behavior(behavior);
         self.out(agent.as_ref()).emit(event);
     }
 
@@ -306,17 +299,17 @@ impl Transcript {
             if agent.is_none() {
                 self.ledger.turns.interrupt_marked();
             }
-            return self.out(agent).emit(InterruptMarked::new().text(text));
+            return self.out(agent).emit(InterruptedEvent::new().text(text));
         }
         if let Some(agent) = agent {
             self.enter(Some(agent), line.subagent_type.value());
-            return self.out(Some(agent)).emit(ContextInjected::new().text(text));
+            return self.out(Some(agent)).emit(ContextEvent::new().text(text));
         }
         if text.starts_with(LOCAL_COMMAND) {
             return self.notice("local_command", &Field::Value(text));
         }
         if line.is_synthetic.is_true() {
-            return self.out(None).emit(ContextInjected::new().text(text));
+            return self.out(None).emit(ContextEvent::new().text(text));
         }
         self.echo(line, text);
     }
@@ -326,7 +319,7 @@ impl Transcript {
         if self.ledger.echo(line, &text, self.host_seen) {
             self.tell_steps();
         } else if self.host_seen && !line.is_replay.is_true() {
-            self.out(None).emit(ContextInjected::new().text(text));
+            self.out(None).emit(ContextEvent::new().text(text));
         } else if !self.host_seen && self.echoed.as_ref() != Some(&text) {
             self.echoed = Some(text.clone());
             self.ledger.taken(line.uuid.value().cloned(), Some(text));
@@ -334,11 +327,9 @@ impl Transcript {
         }
     }
 
-    fn prompt(&mut self, prompt: &Prompt) {
+    pub(super) fn prompt(&mut self, prompt: &Prompt) {
         let Some(text) = self.ledger.prompt(prompt) else { return };
-        let mut event = PromptQueued::new();
-        event.uuid = prompt.uuid.clone();
-        event.text = text.into();
+        let event = PromptQueuedEvent::new().uuid(prompt.uuid.value().cloned()).text(text);
         self.out(None).emit(event);
     }
 
@@ -346,11 +337,15 @@ impl Transcript {
         if let (Some(uuid), Some(state)) = (line.command_uuid.value(), line.state.value()) {
             self.ledger.command(uuid, state);
             self.tell_steps();
+        } else {
+            self.ledger.follow(&Reading::Unclear);
         }
     }
 
     fn answer_to_host(&mut self, response: &ControlResponse) {
-        let Some(id) = response.request_id() else { return };
+        let Some(id) = response.request_id() else {
+            return self.ledger.follow(&Reading::Unclear);
+        };
         let Some(ask) = self.host_asks.remove(id.as_str()) else {
             // With --replay-user-messages the agent shows the host's own answers.
             if self.asks.contains(id.as_str()) {
@@ -358,9 +353,10 @@ impl Transcript {
             }
             return;
         };
-        let mut event = ControlAnswered::new().request_id(id.clone()).subtype(ask.subtype.clone());
+        let mut event =
+            ControlAnsweredEvent::new().request_id(id.clone()).subtype(ask.subtype.clone());
         match response.response.value() {
-            Some(Response::Error(failure)) => event.error = failure.error.clone(),
+            Some(Response::Error(failure)) => event.error = failure.error.value().cloned(),
             Some(Response::Success(success)) => {
                 let cancelled = success.read::<CancelAsyncMessageReply>().unwrap_or_default();
                 if let Some(prompt) = ask.prompt.filter(|_| cancelled.cancelled.is_true()) {

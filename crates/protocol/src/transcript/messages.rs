@@ -15,8 +15,8 @@ use crate::message::{Message, Usage};
 use crate::text::Text;
 use crate::wire::Field;
 
-use super::block::{Known, Opening};
-use super::body::AgentUsage;
+use super::block::{FinishedBlock, Known};
+use super::event::AgentUsage;
 use super::out::{MessageRef, Out};
 use super::streaming::Streaming;
 use crate::budget::{Budget, Charge, KeptTexts};
@@ -65,7 +65,7 @@ struct MessageState {
     id: MessageRef,
     blocks: Vec<Known>,
     /// The last block stood at the end of a snapshot, and may still grow.
-    held: Option<(Opening, Charge)>,
+    held: Option<(FinishedBlock, Charge)>,
     usage: Tokens,
     /// There was no room for some of its blocks: it can no longer be told what is new in a snapshot.
     incomplete: bool,
@@ -132,7 +132,7 @@ impl Messages {
             })
             .collect();
         self.agents.retain(|_, state| !state.ended);
-        all.sort_by(|a, b| a.agent.as_str().cmp(&b.agent.as_str()));
+        all.sort_by(|a, b| a.agent.cmp(&b.agent));
         all
     }
 }
@@ -170,7 +170,7 @@ impl AgentMessages {
                 continue;
             }
             state.release(out);
-            let opening = Opening::of(block, line);
+            let finished = FinishedBlock::of(block, line);
             match Known::of(block, &self.budget).filter(|_| !state.incomplete) {
                 Some(known) => state.blocks.push(known),
                 None => {
@@ -179,14 +179,14 @@ impl AgentMessages {
                 }
             }
             // Without room it is told as it is; what a snapshot adds is told after it.
-            let room = if is_last && opening.may_grow() {
-                self.budget.charge(opening.retained())
+            let room = if is_last && finished.may_grow() {
+                self.budget.charge(finished.retained())
             } else {
                 None
             };
             match room {
-                Some(charge) => state.held = Some((opening, charge)),
-                None => opening.emit(&state.id, out),
+                Some(charge) => state.held = Some((finished, charge)),
+                None => finished.emit(&state.id, out),
             }
             self.streaming.finished(block);
         }
@@ -321,14 +321,13 @@ impl MessageState {
 
 impl Tokens {
     fn of_agent(self, agent: Option<&str>) -> AgentUsage {
-        let mut usage = AgentUsage::new()
+        AgentUsage::new()
+            .agent(agent.map(ToolUseId::from))
             .messages(self.messages)
             .input_tokens(self.input)
             .output_tokens(self.output)
             .cache_read_input_tokens(self.cache_read)
-            .cache_creation_input_tokens(self.cache_creation);
-        usage.agent = agent.map_or(Field::Null, |agent| Field::Value(agent.into()));
-        usage
+            .cache_creation_input_tokens(self.cache_creation)
     }
 }
 

@@ -1,14 +1,25 @@
-//! [`Out`]: where events go, and where they belong.
+//! [`Out`]: collects events and sets the place in the conversation that they belong to.
 
 use std::collections::VecDeque;
 
 use crate::id::{MessageId, ToolUseId};
-use crate::wire::Field;
 
-use super::body::{Place, Placed};
 use super::event::Event;
 
-/// Takes the events of one line, all in one place of the conversation.
+/// The place in the conversation that an event belongs to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    pub(super) turn: Option<u64>,
+    pub(super) agent: Option<ToolUseId>,
+    pub(super) message_id: Option<MessageId>,
+}
+
+/// An event whose place can be set.
+pub(crate) trait Placed: Sized {
+    fn placed(self, place: &Place) -> Self;
+}
+
+/// Takes the events of one line, all for one place in the conversation.
 pub(super) struct Out<'t> {
     events: &'t mut VecDeque<Event>,
     place: Place,
@@ -20,16 +31,14 @@ impl<'t> Out<'t> {
         turn: Option<u64>,
         agent: Option<&ToolUseId>,
     ) -> Self {
-        // Null says "the main agent"; outside of turns there may be none at all.
-        let agent = agent.map_or(Field::Null, |id| Field::Value(id.clone()));
-        Self { events, place: Place { turn, agent, message_id: None } }
+        Self { events, place: Place { turn, agent: agent.cloned(), message_id: None } }
     }
 
     pub(super) fn emit<E: Placed + Into<Event>>(&mut self, event: E) {
         self.events.push_back(event.placed(&self.place).into());
     }
 
-    /// An event of this message.
+    /// Emits an event of this message.
     pub(super) fn emit_in<E: Placed + Into<Event>>(&mut self, message: &MessageRef, event: E) {
         self.place.message_id.clone_from(&message.0);
         self.emit(event);

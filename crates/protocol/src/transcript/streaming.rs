@@ -8,7 +8,10 @@ use crate::lines::{Delta, StreamEvent, StreamLine};
 use crate::message::Usage;
 use crate::text::Text;
 
-use super::body::{BlockAbandoned, TextDelta, ThinkingDelta, ToolCallStarted, ToolInputDelta};
+use super::event::{
+    BlockAbandonedEvent, TextDeltaEvent, ThinkingDeltaEvent, ToolCallStartedEvent,
+    ToolInputDeltaEvent,
+};
 use super::out::{MessageRef, Out};
 use crate::budget::{Budget, Charge};
 
@@ -148,11 +151,11 @@ impl Streaming {
             if block.text.is_empty() && block.omitted == 0 && block.id.is_none() {
                 continue;
             }
-            let mut event = BlockAbandoned::new().kind(block.kind).text(block.text);
-            event.id = block.id.into();
-            if block.omitted > 0 {
-                event = event.omitted_bytes(block.omitted);
-            }
+            let event = BlockAbandonedEvent::new()
+                .kind(block.kind)
+                .text(block.text)
+                .id(block.id)
+                .omitted_bytes((block.omitted > 0).then_some(block.omitted));
             out.emit_in(&self.message, event);
         }
     }
@@ -170,9 +173,9 @@ impl Streaming {
         let mut call_id = None;
         if let ContentBlock::ToolUse(call) = block {
             call_id = call.id.value().map(ToolUseId::detach);
-            let mut event = ToolCallStarted::new();
-            event.id = call.id.clone();
-            event.name = call.name.clone();
+            let event = ToolCallStartedEvent::new()
+                .id(call.id.value().cloned().unwrap_or_else(|| ToolUseId::from("")))
+                .name(call.name.value().cloned().unwrap_or_default());
             out.emit_in(&self.message, event);
         }
         // Blocks of other kinds come whole: only those with pieces can be left unfinished.
@@ -222,19 +225,17 @@ impl Streaming {
             Delta::Text(delta) => {
                 let Some(text) = delta.text.value() else { return };
                 keep(text);
-                out.emit_in(message, TextDelta::new().text(text));
+                out.emit_in(message, TextDeltaEvent::new().text(text));
             }
             Delta::Thinking(delta) => {
                 let Some(text) = delta.thinking.value() else { return };
                 keep(text);
-                out.emit_in(message, ThinkingDelta::new().text(text));
+                out.emit_in(message, ThinkingDeltaEvent::new().text(text));
             }
             Delta::InputJson(delta) => {
                 let Some(piece) = delta.partial_json.value() else { return };
                 let id = keep(piece);
-                let mut event = ToolInputDelta::new().partial_json(piece);
-                event.id = id.into();
-                out.emit_in(message, event);
+                out.emit_in(message, ToolInputDeltaEvent::new().partial_json(piece).id(id));
             }
             _ => {}
         }

@@ -1,34 +1,44 @@
 //! System lines: what each means for the conversation.
 
+use crate::hook::HookEvent;
+use crate::id::TaskId;
+use crate::ledger::Reading;
 use crate::system::{Init, SessionState, Status, System};
 use crate::text::Text;
 use crate::wire::Field;
 
 use super::Transcript;
-use super::body::*;
+use super::event::*;
 use super::out::Out;
 
 impl Transcript {
     pub(super) fn system(&mut self, system: &System) {
+        if let System::BackgroundTasksChanged(_)
+        | System::TaskStarted(_)
+        | System::TaskUpdated(_)
+        | System::TaskNotification(_) = system
+        {
+            self.ledger.follow(&Reading::of_system(system));
+        }
         match system {
             System::Init(init) => self.init(init),
             System::Status(status) => self.status(status),
             System::Result(line) => self.result(&line.as_result()),
             System::CompactBoundary(line) => {
                 let metadata = line.compact_metadata.value().cloned().unwrap_or_default();
-                let mut event = Compacted::new();
-                event.trigger = metadata.trigger.as_str().map(Text::from).into();
-                event.pre_tokens = metadata.pre_tokens;
-                event.post_tokens = metadata.post_tokens;
+                let event = CompactedEvent::new()
+                    .trigger(metadata.trigger.as_str().map(Text::from))
+                    .pre_tokens(metadata.pre_tokens.as_u64())
+                    .post_tokens(metadata.post_tokens.as_u64());
                 self.out(None).emit(event);
             }
             System::ApiRetry(line) => {
-                let mut event = ApiRetried::new();
-                event.attempt = line.attempt;
-                event.max_retries = line.max_retries;
-                event.delay_ms = line.retry_delay_ms;
-                event.status = line.error_status;
-                event.error = line.error.clone();
+                let event = ApiRetryEvent::new()
+                    .attempt(line.attempt.as_u64())
+                    .max_retries(line.max_retries.as_u64())
+                    .delay_ms(line.retry_delay_ms.as_f64())
+                    .status(line.error_status.as_u64())
+                    .error(line.error.value().cloned());
                 self.out(None).emit(event);
             }
             System::ModelFallback(line) => {
@@ -41,11 +51,11 @@ impl Transcript {
                 self.fallback(&line.original_model, &Field::Absent, &line.content);
             }
             System::HookResponse(line) => {
-                let mut event = HookRan::new();
-                event.hook_name = line.hook_name.clone();
-                event.hook_event = line.hook_event.clone();
-                event.outcome = line.outcome.as_str().map(Text::from).into();
-                event.exit_code = line.exit_code;
+                let event = HookRanEvent::new()
+                    .hook_name(line.hook_name.value().cloned().unwrap_or_default())
+                    .hook_event(line.hook_event.as_str().map(HookEvent::from))
+                    .outcome(line.outcome.as_str().map(Text::from))
+                    .exit_code(line.exit_code.value().and_then(|code| code.as_i64()));
                 self.out(None).emit(event);
             }
             System::TaskStarted(_)
@@ -53,32 +63,33 @@ impl Transcript {
             | System::TaskUpdated(_)
             | System::TaskNotification(_) => self.task(system),
             System::PermissionDenied(line) => {
-                let mut event = PermissionDenied::new();
-                event.tool_use_id = line.tool_use_id.clone();
-                event.tool_name = line.tool_name.clone();
-                event.message = line.message.clone();
-                event.reason = line.decision_reason.clone();
+                let event = PermissionDeniedEvent::new()
+                    .tool_use_id(line.tool_use_id.value().cloned())
+                    .tool_name(line.tool_name.value().cloned().unwrap_or_default())
+                    .message(line.message.value().cloned())
+                    .reason(line.decision_reason.value().cloned());
                 let agent = self.agent_of_call(line.tool_use_id.as_str());
                 self.out(agent.as_ref()).emit(event);
             }
             System::SessionStateChanged(line) => {
-                let mut event = StatusChanged::new();
-                event.status = line.state.as_str().map(Text::from).into();
+                let event = StatusEvent::new().status(line.state.as_str().map(Text::from));
                 self.out(None).emit(event);
                 if line.state.value() == Some(&SessionState::Idle) {
                     self.idle();
                 }
             }
             System::Informational(line) => {
-                let mut event = Notice::new().kind("informational");
-                event.text = line.content.clone();
-                event.level = line.level.as_str().map(Text::from).into();
+                let event = NoticeEvent::new()
+                    .kind("informational")
+                    .text(line.content.value().cloned())
+                    .level(line.level.as_str().map(Text::from));
                 self.out(None).emit(event);
             }
             System::Notification(line) => {
-                let mut event = Notice::new().kind("notification");
-                event.text = line.text.clone();
-                event.level = line.priority.as_str().map(Text::from).into();
+                let event = NoticeEvent::new()
+                    .kind("notification")
+                    .text(line.text.value().cloned())
+                    .level(line.priority.as_str().map(Text::from));
                 self.out(None).emit(event);
             }
             System::LocalCommandOutput(line) => self.notice("local_command_output", &line.content),
@@ -97,7 +108,7 @@ impl Transcript {
             | System::PermissionCheckStatus(_) => {}
             other => {
                 let kind = Text::from(other.tag());
-                self.out(None).emit(Notice::new().kind(kind));
+                self.out(None).emit(NoticeEvent::new().kind(kind));
             }
         }
     }
@@ -105,12 +116,12 @@ impl Transcript {
     fn init(&mut self, init: &Init) {
         if !self.run_started {
             self.run_started = true;
-            let mut event = RunStarted::new();
-            event.session_id = init.session_id.clone();
-            event.model = init.model.clone();
-            event.cwd = init.cwd.clone();
-            event.permission_mode = init.permission_mode.clone();
-            event.version = init.claude_code_version.clone();
+            let event = RunStartedEvent::new()
+                .session_id(init.session_id.value().cloned())
+                .model(init.model.value().cloned())
+                .cwd(init.cwd.value().cloned())
+                .permission_mode(init.permission_mode.value().cloned())
+                .version(init.claude_code_version.value().cloned());
             self.out(None).emit(event);
         }
         self.begin_turn(true);
@@ -120,27 +131,23 @@ impl Transcript {
 
     fn status(&mut self, status: &Status) {
         if let Some(mode) = status.permission_mode.value() {
-            self.out(None).emit(ModeChanged::new().mode(mode.clone()));
+            self.out(None).emit(ModeChangedEvent::new().mode(mode.clone()));
         }
         if let Some(error) = status.compact_error.value() {
-            self.out(None).emit(Compacted::new().error(error.clone()));
+            self.out(None).emit(CompactedEvent::new().error(error.clone()));
         }
-        // A change of mode says `null` too, but is no change of status.
+        // A change of mode has `status: null` too, but does not change the status.
         if status.permission_mode.is_absent() {
-            let mut event = StatusChanged::new();
-            event.status = match &status.status {
-                Field::Value(status) => Field::Value(Text::from(status.as_str())),
-                Field::Null | Field::Absent => Field::Null,
-            };
+            let event = StatusEvent::new().status(status.status.as_str().map(Text::from));
             self.out(None).emit(event);
         }
     }
 
     fn fallback(&mut self, from: &Field<Text>, to: &Field<Text>, reason: &Field<Text>) {
-        let mut event = ModelFellBack::new();
-        event.from = from.clone();
-        event.to = to.clone();
-        event.reason = reason.clone();
+        let event = ModelFallbackEvent::new()
+            .from(from.value().cloned().unwrap_or_default())
+            .to(to.value().cloned())
+            .reason(reason.value().cloned());
         self.out(None).emit(event);
     }
 
@@ -152,12 +159,12 @@ impl Transcript {
                 if let Some(started) = self.agents.task_started(line, turn) {
                     self.agent_started(started);
                 } else if !is_agent {
-                    let mut event = TaskStarted::new();
-                    event.task_id = line.task_id.clone();
-                    event.tool_use_id = line.tool_use_id.clone();
-                    event.kind = line.task_type.as_str().map(Text::from).into();
-                    event.description = line.description.clone();
-                    event.background = line.is_backgrounded;
+                    let event = TaskStartedEvent::new()
+                        .task_id(task_id(&line.task_id))
+                        .tool_use_id(line.tool_use_id.value().cloned())
+                        .kind(line.task_type.as_str().map(Text::from))
+                        .description(line.description.value().cloned())
+                        .background(line.is_backgrounded.value().copied());
                     let agent = self.agent_of_call(line.tool_use_id.as_str());
                     self.out(agent.as_ref()).emit(event);
                 }
@@ -168,33 +175,38 @@ impl Transcript {
                     return;
                 }
                 let parent = self.agents.parent(id).cloned();
-                let mut event = AgentProgress::new().tool_use_id(id.clone());
-                event.description = line.description.clone();
-                event.usage = line.usage.clone();
+                let event = AgentProgressEvent::new()
+                    .tool_use_id(id.clone())
+                    .description(line.description.value().cloned())
+                    .usage(line.usage.value().cloned());
                 let turn = self.agents.turn(id).or(self.ledger.turns.current());
                 Out::new(&mut self.events, turn, parent.as_ref()).emit(event);
             }
             System::TaskUpdated(line) => {
                 let patch = line.patch.value().cloned().unwrap_or_default();
-                let mut event = TaskUpdated::new();
-                event.task_id = line.task_id.clone();
-                event.status = patch.status.as_str().map(Text::from).into();
-                event.error = patch.error;
-                event.background = patch.is_backgrounded;
+                let event = TaskUpdatedEvent::new()
+                    .task_id(task_id(&line.task_id))
+                    .status(patch.status.as_str().map(Text::from))
+                    .error(patch.error.into_value())
+                    .background(patch.is_backgrounded.into_value());
                 self.out(None).emit(event);
             }
             System::TaskNotification(line) => {
                 if let Some(finished) = self.agents.notified(line) {
                     return self.agent_finished(finished);
                 }
-                let mut event = TaskFinished::new();
-                event.task_id = line.task_id.clone();
-                event.tool_use_id = line.tool_use_id.clone();
-                event.status = line.status.as_str().map(Text::from).into();
-                event.summary = line.summary.clone();
+                let event = TaskFinishedEvent::new()
+                    .task_id(task_id(&line.task_id))
+                    .tool_use_id(line.tool_use_id.value().cloned())
+                    .status(line.status.as_str().map(Text::from))
+                    .summary(line.summary.value().cloned());
                 self.out(None).emit(event);
             }
             _ => {}
         }
     }
+}
+
+fn task_id(field: &Field<TaskId>) -> TaskId {
+    field.value().cloned().unwrap_or_else(|| TaskId::from(""))
 }

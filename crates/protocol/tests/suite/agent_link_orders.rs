@@ -172,8 +172,8 @@ fn heard(lines: &[String]) -> Vec<String> {
                 Some(format!("result of {:?}", result.tool_use_id.as_str()))
             }
             Event::PermissionAsked(ask) => Some(format!("asked {:?}", ask.request_id.as_str())),
-            Event::HookCalled(call) => Some(format!("hook {:?}", call.hook_event.as_str())),
-            Event::TurnFinished(end) => Some(format!("finished {:?}", end.is_error.value())),
+            Event::HookCalled(call) => Some(format!("hook {:?}", call.hook_event)),
+            Event::TurnFinished(end) => Some(format!("finished {:?}", end.is_error)),
             _ => None,
         })
         .collect()

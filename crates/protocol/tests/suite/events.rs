@@ -10,7 +10,7 @@ use duologue_protocol::{Direction, Line, Wire};
 use duologue_testkit::{Recording, recordings};
 use serde_json::Value;
 
-use super::support::value;
+use duologue_testkit::json::value;
 
 fn events(recording: &Recording, both: bool) -> Vec<Event> {
     let mut transcript = Transcript::new();

@@ -12,9 +12,10 @@ use duologue_testkit::mutate::{LONG, Random, mutate};
 use duologue_testkit::{Recording, recordings};
 use serde_json::json;
 
-/// Both machines, which hear the same lines.
+/// Both machines with one ledger, and a link with a ledger of its own. All get the same lines.
 struct Both {
     link: HostLink,
+    alone: HostLink,
     transcript: Transcript,
     decoder: LineDecoder,
     finished: u64,
@@ -25,7 +26,8 @@ struct Both {
 impl Both {
     fn new() -> Self {
         Self {
-            link: HostLink::new(),
+            link: HostLink::new().follow_transcript(),
+            alone: HostLink::new(),
             transcript: Transcript::new(),
             decoder: LineDecoder::new().max_line(LONG / 2),
             finished: 0,
@@ -42,7 +44,11 @@ impl Both {
     fn say_to_agent(&mut self, line: &str) {
         let line = Line::from(line.trim_end());
         match line.to_agent().into_message() {
-            Some(ToAgent::Prompt(prompt)) => self.link.prompt(&prompt),
+            Some(ToAgent::Prompt(prompt)) => {
+                self.link.prompt(&prompt);
+                self.alone.prompt(&prompt);
+                self.transcript.handle_prompt(&prompt);
+            }
             Some(ToAgent::ControlRequest(asks)) => {
                 if let (Some(id), Some(request)) = (asks.request_id.as_str(), asks.request.value())
                     && matches!(
@@ -51,6 +57,7 @@ impl Both {
                     )
                 {
                     let new = self.link.request(Duration::ZERO, request.clone(), None);
+                    assert_eq!(self.alone.request(Duration::ZERO, request.clone(), None), new);
                     self.ids.insert(id.to_owned(), new.as_str().to_owned());
                 }
             }
@@ -58,10 +65,10 @@ impl Both {
         }
         self.transcript.handle_line(Direction::ToAgent, &line);
         while self.link.poll_transmit().is_some() {}
+        while self.alone.poll_transmit().is_some() {}
         self.drain();
     }
 
-    /// As the driver of a link reads: what does not matter to the machine is not shown to it.
     fn say_to_host(&mut self, line: &[u8]) {
         let mut bytes = line.to_vec();
         bytes.push(b'\n');
@@ -69,15 +76,14 @@ impl Both {
         while let Some(frame) = self.decoder.next(&mut chunk) {
             match frame {
                 Frame::Line(line) => {
-                    if self.link.minds(line.raw()) {
-                        self.link.handle_line(&self.with_new_ids(&line));
-                    }
+                    let renamed = self.with_new_ids(&line);
+                    self.link.handle_line(&renamed);
+                    self.alone.handle_line(&renamed);
                     self.transcript.handle_line(Direction::ToHost, &line);
                 }
                 Frame::TooLong(too_long) => {
-                    if self.link.minds(too_long.start()) {
-                        self.link.handle_too_long(&too_long);
-                    }
+                    self.link.handle_too_long(&too_long);
+                    self.alone.handle_too_long(&too_long);
                     self.transcript.handle_too_long(&too_long);
                 }
             }
@@ -101,6 +107,28 @@ impl Both {
             self.finished += u64::from(matches!(event, Event::TurnFinished(_)));
         }
         while self.link.poll_event().is_some() {}
+        while self.alone.poll_event().is_some() {}
+        self.link.set_turns(self.transcript.turn_state());
+    }
+
+    fn may_close(&self) -> bool {
+        assert_eq!(self.link.may_close(), self.alone.may_close());
+        self.link.may_close()
+    }
+
+    fn is_between_turns(&self) -> bool {
+        assert_eq!(self.link.is_between_turns(), self.alone.is_between_turns());
+        self.link.is_between_turns()
+    }
+
+    fn is_unclear(&self) -> bool {
+        assert_eq!(self.link.is_unclear(), self.alone.is_unclear());
+        self.link.is_unclear()
+    }
+
+    fn results(&self) -> u64 {
+        assert_eq!(self.link.results(), self.alone.results());
+        self.link.results()
     }
 
     fn agree(&self) -> bool {
@@ -203,11 +231,11 @@ fn a_result_that_cannot_be_read_ends_its_turn_in_both_machines() {
             if introduced {
                 both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
             }
-            assert!(!both.link.is_between_turns() && both.agree(), "{what}");
+            assert!(!both.is_between_turns() && both.agree(), "{what}");
             both.say_to_host(&line);
             assert!(both.transcript.is_between_turns(), "{what}: {:?}", both.transcript);
-            assert!(both.link.may_close(), "{what}: {:?}", both.link);
-            assert_eq!((both.finished, both.link.results()), (1, 1), "{what}");
+            assert!(both.may_close(), "{what}: {:?}", both.link);
+            assert_eq!((both.finished, both.results()), (1, 1), "{what}");
         }
     }
 }
@@ -226,7 +254,7 @@ fn all_prompts_of_a_turn_end_with_a_result_that_cannot_be_read() {
         }
         both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i"}"#);
         both.say_to_host(&line);
-        assert!(both.link.may_close() && both.transcript.is_between_turns(), "{what}");
+        assert!(both.may_close() && both.transcript.is_between_turns(), "{what}");
     }
 }
 
@@ -236,7 +264,7 @@ fn background(both: &mut Both) {
         "task_type": "local_agent", "is_backgrounded": true });
     both.say_to_host(started.to_string().as_bytes());
     both.say_to_host(br#"{"type":"result","subtype":"success","user_message_uuids":["u1"]}"#);
-    assert!(both.link.is_between_turns() && !both.link.may_close());
+    assert!(both.is_between_turns() && !both.may_close());
 }
 
 /// A task ends in several ways; none of them needs to be wholly readable.
@@ -251,7 +279,7 @@ fn the_end_of_a_task_is_read_out_of_a_broken_line() {
         let mut both = Both::prompted("u1");
         background(&mut both);
         both.say_to_host(line.as_bytes());
-        assert!(both.link.may_close(), "{line}");
+        assert!(both.may_close(), "{line}");
     }
 }
 
@@ -270,13 +298,13 @@ fn the_end_of_something_that_cannot_be_read_leaves_doubt() {
     ] {
         let mut both = Both::prompted("u1");
         background(&mut both);
-        assert!(!both.link.is_unclear());
+        assert!(!both.is_unclear());
         both.say_to_host(line);
         let line = String::from_utf8_lossy(line);
-        assert!(both.link.may_close() || both.link.is_unclear(), "{line}");
+        assert!(both.may_close() || both.is_unclear(), "{line}");
         // The next turn makes things clear again.
         both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i2"}"#);
-        assert!(!both.link.is_unclear(), "{line}");
+        assert!(!both.is_unclear(), "{line}");
     }
 }
 
@@ -287,7 +315,7 @@ fn printed_text_leaves_no_doubt() {
     background(&mut both);
     for text in ["(node:12) Warning: x", "debug: turn 3", "null", "[1]", "\u{1b}[2m"] {
         both.say_to_host(text.as_bytes());
-        assert!(!both.link.is_unclear(), "{text}");
+        assert!(!both.is_unclear(), "{text}");
     }
 }
 
@@ -300,7 +328,7 @@ fn a_late_line_begins_no_turn() {
     both.say_to_host(
         br#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"late"}]}}"#,
     );
-    assert!(both.link.may_close() && both.transcript.is_between_turns());
+    assert!(both.may_close() && both.transcript.is_between_turns());
 }
 
 /// An introduction that cannot be read, in the middle of a turn, does not begin another one.
@@ -313,7 +341,7 @@ fn a_broken_introduction_does_not_split_a_turn() {
     );
     both.say_to_host(br#"{"type":"system","subtype":"init","uuid":"i2","tools":"none"}"#);
     both.say_to_host(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
-    assert!(both.link.may_close() && both.transcript.is_between_turns());
+    assert!(both.may_close() && both.transcript.is_between_turns());
     assert_eq!(both.finished, 1);
 }
 
@@ -325,9 +353,9 @@ fn a_result_that_comes_twice_answers_one_prompt() {
     let result = br#"{"type":"result","subtype":"success","uuid":"r"}"#;
     both.say_to_host(result);
     both.say_to_host(result);
-    assert!(!both.link.is_between_turns() && both.agree());
+    assert!(!both.is_between_turns() && both.agree());
     both.say_to_host(br#"{"type":"result","subtype":"success","uuid":"r2"}"#);
-    assert!(both.link.may_close() && both.agree());
+    assert!(both.may_close() && both.agree());
 }
 
 /// An answer or a withdrawal that cannot be read still ends what it is about.
@@ -367,14 +395,15 @@ fn control_lines_that_cannot_be_read_end_what_they_are_about() {
 /// An interrupt may take back prompts that wait. Older versions only say so in its answer.
 #[test]
 fn prompts_that_an_interrupt_takes_back_are_not_waited_for() {
-    let mut both = Both::prompted("u1");
+    let mut link = HostLink::new();
+    link.prompt(&Prompt::text("hi").uuid("u1"));
     let interrupt = duologue_protocol::control::Interrupt::new();
-    let id = both.link.request(Duration::ZERO, interrupt, None);
-    while both.link.poll_transmit().is_some() {}
-    both.link.handle_line(&Line::from(
+    let id = link.request(Duration::ZERO, interrupt, None);
+    while link.poll_transmit().is_some() {}
+    link.handle_line(&Line::from(
         json!({ "type": "control_response", "response": { "subtype": "success",
             "request_id": id.as_str(), "response": { "still_queued": [], "cancelled": ["u1"] } } })
         .to_string(),
     ));
-    assert!(both.link.may_close());
+    assert!(link.may_close());
 }

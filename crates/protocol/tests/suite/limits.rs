@@ -21,7 +21,7 @@ fn texts(events: &[Event]) -> Vec<&str> {
     let mut texts = Vec::new();
     for event in events {
         if let Event::Text(text) = event {
-            texts.extend(text.text.as_str());
+            texts.push(text.text.as_str());
         }
     }
     texts
@@ -61,7 +61,7 @@ fn a_streamed_message_without_room_is_told_by_its_deltas_and_its_line() {
         Event::TurnFinished(turn) => Some(turn),
         _ => None,
     });
-    assert_eq!(finished.unwrap().text.as_str(), Some(whole.as_str()));
+    assert_eq!(finished.unwrap().text, whole);
 }
 
 #[test]
@@ -102,9 +102,7 @@ fn room_is_free_again_after_the_turn() {
         let kept: Vec<(usize, Option<u64>)> = events
             .iter()
             .filter_map(|event| match event {
-                Event::BlockAbandoned(block) => {
-                    Some((block.text.as_str().unwrap().len(), block.omitted_bytes.as_u64()))
-                }
+                Event::BlockAbandoned(block) => Some((block.text.len(), block.omitted_bytes)),
                 _ => None,
             })
             .collect();

@@ -398,18 +398,15 @@ fn fold(lines: &[String]) -> Expected {
     let mut found = Expected::new();
     let mut take = |event: Event| {
         let agent = event.agent().map(|agent| agent.as_str().to_owned());
-        let text = |text: &duologue_protocol::Field<duologue_protocol::Text>| {
-            text.as_str().unwrap_or_default().to_owned()
-        };
         let told = match &event {
-            Event::Text(event) => format!("text {}", text(&event.text)),
-            Event::Thinking(event) => format!("thinking {}", text(&event.text)),
-            Event::ToolCall(event) => format!("call {}", event.id.as_str().unwrap()),
-            Event::ToolResult(event) => format!("result {}", event.tool_use_id.as_str().unwrap()),
+            Event::Text(event) => format!("text {}", event.text),
+            Event::Thinking(event) => format!("thinking {}", event.text),
+            Event::ToolCall(event) => format!("call {}", event.id),
+            Event::ToolResult(event) => format!("result {}", event.tool_use_id),
             Event::TurnFinished(event) => {
-                format!("finished {} {}", event.outcome.as_str().unwrap(), text(&event.text))
+                format!("finished {} {}", event.outcome, event.text)
             }
-            Event::BlockAbandoned(event) => format!("abandoned {}", text(&event.text)),
+            Event::BlockAbandoned(event) => format!("abandoned {}", event.text),
             Event::UnknownLine(_) | Event::MalformedLine(_) => panic!("{event:?}"),
             _ => return,
         };

@@ -1,4 +1,4 @@
-//! [`Comparison`]: two conversations, compared as they go by.
+//! [`Comparison`]: compares two conversations while they are read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,10 +12,10 @@ use crate::entry::{Event, Exit};
 use super::normal::Normal;
 use super::{Difference, Kind};
 
-/// How many turns later something may still find its like on the other side.
+/// How many turns later an event may still match one of the other side.
 const LATE: u64 = 64;
 
-/// How many bytes of what has found no like may wait for it.
+/// The most bytes of unmatched events.
 const BUDGET: usize = 64 * 1024 * 1024;
 
 /// Which of the two.
@@ -28,11 +28,11 @@ pub enum Side {
     B,
 }
 
-/// Compares two conversations as they go by, in any step.
+/// Compares two conversations while they are read, in any order.
 ///
-/// What both have is forgotten as soon as the second has it, so that memory depends on what differs, not
-/// on how long they are; it is least if both sides are told in step. Something that comes more than 64
-/// turns later than on the other side, or after 64 MiB of differences, counts as missing there.
+/// Matched events are dropped at once, so that memory depends on the differences and not on the length. Read both sides in
+/// step to keep it low. An event that comes more than 64 turns later than on the other side, or after 64 MiB of
+/// differences, counts as missing there.
 ///
 /// ```
 /// use duologue_protocol::Line;
@@ -51,7 +51,7 @@ pub enum Side {
 pub struct Comparison {
     sides: [Folding; 2],
     turns: BTreeMap<Option<u64>, Turn>,
-    /// What all that waits costs.
+    /// The size of all unmatched events.
     waiting: usize,
     differences: VecDeque<Difference>,
 }
@@ -63,12 +63,12 @@ struct Folding {
     normal: Normal,
     /// How many events there were.
     count: u64,
-    /// The latest turn of which something was heard.
+    /// The latest turn.
     latest: u64,
     ended: bool,
 }
 
-/// Something that happened, without what every run makes anew.
+/// An event without the values that differ in every run.
 #[derive(Debug)]
 pub(super) struct Happened {
     pub(super) name: String,
@@ -108,7 +108,7 @@ impl Happened {
         self.name.len() + cost(&self.fields)
     }
 
-    /// Whether the two could be the same one, told differently.
+    /// Whether the two could be the same event with different fields.
     fn is_kin(&self, other: &Self) -> bool {
         let same = |name: &&str| self.fields.get(name) == other.fields.get(name);
         let keys = [
@@ -138,7 +138,7 @@ fn cost(value: &Value) -> usize {
 /// One turn, of both sides.
 #[derive(Debug, Default)]
 struct Turn {
-    /// What has no like on the other side yet, by when it came.
+    /// Events without a match on the other side yet, by their position.
     waiting: [BTreeMap<u64, Happened>; 2],
     /// The same by hash.
     by_hash: [HashMap<u64, VecDeque<u64>>; 2],
@@ -148,7 +148,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Takes what is like this from what waits on that side.
+    /// Removes the match of this event from the unmatched events of that side.
     fn like(&mut self, side: Side, event: &Happened) -> Option<(u64, Happened)> {
         let waiting = self.waiting.get_mut(side as usize)?;
         let by_hash = self.by_hash.get_mut(side as usize)?;
@@ -189,12 +189,12 @@ impl Turn {
 }
 
 impl Comparison {
-    /// Nothing has happened yet.
+    /// A comparison without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Something happened on one side.
+    /// Adds an event of one side.
     pub fn take(&mut self, side: Side, event: &Event) {
         let Some(folding) = self.sides.get_mut(side as usize) else { return };
         match event {
@@ -209,7 +209,7 @@ impl Comparison {
         self.drain(side);
     }
 
-    /// There is nothing more on this side.
+    /// Marks the end of one side.
     pub fn end(&mut self, side: Side) {
         let Some(folding) = self.sides.get_mut(side as usize) else { return };
         if !folding.ended {
@@ -219,7 +219,7 @@ impl Comparison {
         }
     }
 
-    /// There is nothing more on either side: what has found no like is a difference.
+    /// Marks the end of both sides: unmatched events are differences.
     pub fn finish(&mut self) {
         for side in [Side::A, Side::B] {
             self.end(side);
@@ -229,7 +229,7 @@ impl Comparison {
         }
     }
 
-    /// A difference that is certain, by turn.
+    /// The next certain difference, in the order of turns.
     pub fn next_difference(&mut self) -> Option<Difference> {
         self.differences.pop_front()
     }
@@ -272,7 +272,7 @@ impl Comparison {
         }
     }
 
-    /// Settles turns that are long over on both sides, and the oldest if too much waits.
+    /// Settles turns that ended long ago on both sides, and the oldest one if too much is unmatched.
     fn forget(&mut self) {
         let reached = self.sides.iter().filter(|side| !side.ended).map(|side| side.latest).min();
         let reached = reached.unwrap_or_default();
@@ -371,7 +371,7 @@ fn pairs(a: &[Happened], b: &[Happened]) -> Vec<Option<usize>> {
     pairs
 }
 
-/// Tells of each field in which two values differ.
+/// Reports each field in which two values differ.
 fn each_field(path: &str, a: &Value, b: &Value, tell: &mut impl FnMut(&str, &Value, &Value)) {
     if let (Value::Object(first), Value::Object(second)) = (a, b) {
         let keys: BTreeSet<&String> = first.keys().chain(second.keys()).collect();

@@ -1,4 +1,4 @@
-//! What every run makes anew, and so does not count.
+//! Removes the values that differ in every run.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::comparison::{Call, Happened};
 
-/// Events that tell in pieces what another tells whole, or how long things took.
+/// Events that repeat another one in pieces, or only report durations.
 const PIECES: &[&str] = &[
     "text_delta",
     "thinking_delta",
@@ -17,7 +17,7 @@ const PIECES: &[&str] = &[
     "block_abandoned",
 ];
 
-/// Fields that are other in each run: names, times, prices, counts of tokens.
+/// Fields that differ in every run: ids, times, prices, counts of tokens.
 const MADE_UP: &[&str] = &[
     "id",
     "turn",
@@ -52,7 +52,7 @@ const MADE_UP: &[&str] = &[
     "signature",
 ];
 
-/// The same, inside of what tools give back.
+/// The same for the results of tools.
 const MADE_UP_WITHIN: &[&str] = &[
     "uuid",
     "session_id",
@@ -65,7 +65,7 @@ const MADE_UP_WITHIN: &[&str] = &[
     "usage",
 ];
 
-/// Texts in texts that are other in each run, and what stands for them.
+/// Parts of texts that differ in every run, and their replacements.
 const FORMS: &[(&str, &str)] = &[
     (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "<uuid>"),
     (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z?", "<time>"),
@@ -100,7 +100,7 @@ impl Default for Normal {
 }
 
 impl Normal {
-    /// What counts of an event; `None` if nothing does.
+    /// The parts of an event that are compared; `None` if there are none.
     pub(super) fn event(&mut self, event: Value) -> Option<Happened> {
         let Value::Object(mut fields) = event else { return None };
         let name = fields.remove("event")?.as_str()?.to_owned();
@@ -150,7 +150,7 @@ impl Normal {
     fn clean(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                // What is null says nothing.
+                // Null is like absent.
                 fields.retain(|key, value| {
                     !MADE_UP_WITHIN.contains(&key.as_str()) && !value.is_null()
                 });

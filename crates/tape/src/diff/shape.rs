@@ -91,7 +91,7 @@ fn walk(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
     }
 }
 
-/// What two sets of shapes do not share.
+/// The differences of two sets of shapes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShapeDifferences {
@@ -111,7 +111,7 @@ impl ShapeDifferences {
         self == &Self::default()
     }
 
-    /// They as JSON.
+    /// The differences as JSON.
     pub fn to_json(&self) -> Value {
         let fields = |fields: &[(String, String)]| -> Vec<Value> {
             fields.iter().map(|(kind, path)| json!({ "type": kind, "field": path })).collect()
@@ -124,7 +124,7 @@ impl ShapeDifferences {
     }
 }
 
-/// What two tapes do not share in their shapes.
+/// Compares the shapes of two tapes.
 pub fn compare(a: &Shapes, b: &Shapes) -> ShapeDifferences {
     let only = |first: &Shapes, second: &Shapes| -> (Vec<String>, Vec<(String, String)>) {
         let mut types = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Job`]: what the writer's thread does.
+//! [`Job`]: the work of the writer's thread.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,24 +12,24 @@ use crate::writer::{TapeFile, Writer};
 
 use super::{Shared, Stopped, Stream, What};
 
-/// How many pieces of room are kept for the next bytes, and how many chunks while there is nothing to do.
+/// How many buffers are kept for the next bytes, and how many chunks while there is nothing to do.
 const SPARE: usize = 64;
 
 /// How many chunks are kept while there is much to do, and how large they may be.
 const SPARE_CHUNKS: usize = 1024;
 const SPARE_CHUNK: usize = 64 * 1024;
 
-/// The longest line that is taped. A reader would not take a longer one either.
+/// The longest line that is recorded. A reader would skip a longer one.
 const MAX_LINE: usize = 128 * 1024 * 1024;
 
-/// What the writer's thread does.
+/// The work of the writer's thread.
 pub(super) struct Job {
     /// By [`Stream`].
     decoders: [LineDecoder; 3],
     pub(super) redactor: Option<Redactor>,
 }
 
-/// What an item has held, and needs no more.
+/// The buffer of an item that has been written.
 enum Room {
     Own(Vec<u8>),
     Shared(Arc<Vec<u8>>),
@@ -57,13 +57,13 @@ impl Job {
             let mut state = shared.lock();
             if state.queue.is_empty() && !state.closed && state.stopped.is_none() {
                 drop(state);
-                // Whatever becomes of us from here on, all that was told is in the file.
+                // From here on, everything recorded so far survives a crash.
                 writer.flush()?;
                 let too_many = {
                     let chunks = &mut shared.lock().spare_chunks;
                     chunks.split_off(chunks.len().min(SPARE))
                 };
-                // Not while the conversation could wait for it.
+                // Only while the conversation is idle.
                 drop(too_many);
                 let woken = shared.changed.wait_while(shared.lock(), |state| {
                     state.queue.is_empty() && !state.closed && state.stopped.is_none()
@@ -97,10 +97,10 @@ impl Job {
         } else {
             self.finish_all(&mut writer, shared.millis())?;
         }
-        writer.finish()?.finish()
+        writer.finish()?.finish().map(drop)
     }
 
-    /// Writes an item. Gives back the room it took.
+    /// Writes an item. Returns its buffer.
     fn write(
         &mut self,
         writer: &mut Writer<TapeFile>,

@@ -1,7 +1,6 @@
-//! [`View`]: a text without its escapes, and where each part of it stands in the text it was made from.
+//! [`View`]: a text without its escapes, with a map back to the original text.
 //!
-//! The rules look for secrets in texts as they read. What they find is replaced where it stands, so that all
-//! other bytes stay as they are.
+//! Secrets are searched in decoded text, and replaced in the original, so that all other bytes stay unchanged.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ use super::claims::Edit;
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) text: Vec<u8>,
-    /// Where half a surrogate stands: readers refuse what it is in.
+    /// The positions of lone surrogates: readers refuse a text that has one.
     broken: Vec<Range<usize>>,
     parts: Vec<Part>,
 }
@@ -21,12 +20,12 @@ pub(super) struct View {
 struct Part {
     start: usize,
     source: Range<usize>,
-    /// Whether it is a copy. Otherwise it stands for its source as a whole.
+    /// Whether it is a copy. Otherwise it replaces its whole source.
     is_copy: bool,
 }
 
 impl View {
-    /// Where this part of the view stands in the source.
+    /// The part of the source that belongs to this part of the view.
     pub(super) fn source(&self, span: &Range<usize>) -> Range<usize> {
         let start = self.part(span.start).map_or(0, |part| match part.is_copy {
             true => part.source.start + (span.start - part.start),
@@ -40,8 +39,7 @@ impl View {
         start..end.max(start)
     }
 
-    /// An edit of the view as edits of the source. Half a surrogate stays, so that what could not be read before
-    /// still cannot be.
+    /// An edit of the view as edits of the source. A lone surrogate stays, so that an unreadable text stays unreadable.
     pub(super) fn edits_of_source(&self, edit: &Edit) -> Vec<Edit> {
         let mut edits = Vec::new();
         let mut start = edit.span.start;
@@ -80,7 +78,7 @@ impl View {
         }
     }
 
-    /// Makes a view: `next` finds an escape at or after a place, and what it stands for.
+    /// Creates a view: `next` finds the first escape at or after a position, and its text.
     fn of(source: &[u8], next: impl Fn(&[u8], usize) -> Option<Escape>) -> Option<Self> {
         let mut view = Self::default();
         let mut copied = 0;
@@ -99,8 +97,7 @@ impl View {
         Some(view)
     }
 
-    /// The inside of a JSON string, as it reads; `None` if it has no escapes. Half a surrogate reads as
-    /// a replacement character.
+    /// Decodes the inside of a JSON string; `None` if it has no escapes. A lone surrogate becomes a replacement character.
     pub(super) fn of_json(inside: &[u8]) -> Option<Self> {
         Self::of(inside, |source, from| {
             let at = from + memchr::memchr(b'\\', source.get(from..)?)?;
@@ -120,8 +117,8 @@ impl View {
         })
     }
 
-    /// A text without the escapes of programming languages, URLs and HTML; `None` if it has none. Backslashes
-    /// that were escaped several times are one escape.
+    /// Decodes the escapes of programming languages, URLs and HTML; `None` if there are none. Backslashes that were escaped
+    /// several times are one escape.
     pub(super) fn decoded(source: &[u8]) -> Option<Self> {
         Self::of(source, |source, mut from| {
             loop {
@@ -135,7 +132,7 @@ impl View {
         })
     }
 
-    /// A text without the sequences that colour it in a terminal; `None` if it has none.
+    /// Removes terminal sequences; `None` if there are none.
     pub(super) fn without_colours(source: &[u8]) -> Option<Self> {
         Self::of(source, |source, mut from| {
             loop {
@@ -153,7 +150,7 @@ impl View {
 struct Escape {
     span: Range<usize>,
     text: Text,
-    /// It is half a surrogate.
+    /// It is a lone surrogate.
     is_broken: bool,
 }
 
@@ -212,7 +209,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u32> {
     u32::from_str_radix(digits, radix).ok()
 }
 
-/// The escape at this place, or where to go on looking for one.
+/// The escape at this position, or where to continue the search.
 fn escape(source: &[u8], at: usize) -> Result<Escape, usize> {
     match source.get(at) {
         Some(b'\\') => backslash(source, at),
@@ -259,7 +256,7 @@ fn backslash(source: &[u8], at: usize) -> Result<Escape, usize> {
     }
 }
 
-/// Entities that stand between a name and its value, or around it.
+/// Entities that occur between a name and its value, or around it.
 const ENTITIES: &[(&[u8], u8)] = &[
     (b"&quot;", b'"'),
     (b"&apos;", b'\''),
@@ -287,10 +284,10 @@ fn entity(source: &[u8], at: usize) -> Option<Escape> {
     Some(Escape::new(at..at + name.len(), Text::of_byte(*byte)))
 }
 
-/// The longest sequence that is looked at: a title, or a link.
+/// The longest terminal sequence: a title, or a link.
 const LONGEST_SEQUENCE: usize = 256;
 
-/// Where the terminal sequence ends that begins here.
+/// The end of the terminal sequence that begins here.
 fn sequence(source: &[u8], at: usize) -> Option<usize> {
     let body = source.get(at + 2..)?;
     let body = body.get(..LONGEST_SEQUENCE).unwrap_or(body);

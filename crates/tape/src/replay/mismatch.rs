@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::meaning::{Meaning, is_made_up};
-use crate::shown;
+use crate::excerpt;
 
 /// How much of a value a report shows.
 const SHOWN: usize = 300;
@@ -88,12 +88,12 @@ fn differ(path: &str, expected: &Value, got: &Value, out: &mut Vec<(String, Stri
         }
         (expected, got) if expected == got => {}
         _ => {
-            let (expected, got) = shown::pair(&expected.to_string(), &got.to_string(), SHOWN);
+            let (expected, got) = excerpt::of_two(&expected.to_string(), &got.to_string(), SHOWN);
             out.push((path.to_owned(), expected, got));
         }
     }
 }
 
 fn short(value: &Value) -> String {
-    shown::one(&value.to_string(), SHOWN)
+    excerpt::of(&value.to_string(), SHOWN)
 }

@@ -1,4 +1,5 @@
 mod cassette;
+mod check;
 mod diff;
 mod reader;
 mod redact;

@@ -112,7 +112,7 @@ fn newer_tapes_are_refused_politely() {
 #[test]
 fn nonsense_inside_a_tape_is_an_error_that_says_where() {
     let error = Reader::new(&b"{\"tape\":1}\n[]\n{}\n"[..]).next_entry().unwrap_err();
-    assert_eq!(error.to_string(), "line 2 of the tape is no entry: it is not a JSON object");
+    assert_eq!(error.to_string(), "line 2 of the tape is not an entry: it is not a JSON object");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duologue::ask::{Hook, HookCall};
+use duologue::handlers::{Hook, HookCall};
 use duologue::protocol::hook::HookOutput;
 use duologue::protocol::{Decoded, Line, RawObject, ToAgent};
 use duologue::{Handshake, Session, mcp};
@@ -243,7 +243,7 @@ fn hooks(recording: &Recording) -> Vec<Hook> {
         let ids = matchers.as_array().into_iter().flatten();
         for _ in ids.flat_map(|matcher| matcher["hookCallbackIds"].as_array().unwrap()) {
             let answers = Arc::clone(&answers);
-            hooks.push(Hook::new(event.as_str(), move |call: HookCall| {
+            hooks.push(Hook::new(event.as_str().into(), move |call: HookCall| {
                 let input = serde_json::to_value(call.input().unwrap()).unwrap();
                 let answer = answers.get(&input.to_string()).cloned();
                 async move {

@@ -1,8 +1,7 @@
-//! An agent that does what a script says, faults included.
+//! An agent that follows a script, including faults.
 //!
-//! The program is `fake-agent`. Without a script it speaks as the CLI does when all goes well. A
-//! [`Script`] says what it does otherwise, a [`Stage`] hands the script over and keeps what the agent
-//! has seen.
+//! The program is `fake-agent`. Without a script it behaves like the CLI. A [`Script`] changes its behaviour; a [`Stage`]
+//! passes the script to the program and keeps the lines that it received.
 //!
 //! ```
 //! use duologue_testkit::fake::{Script, Stage, Step};
@@ -35,7 +34,7 @@ pub use step::{Answer, Kind, Step};
 /// The variable that names the file with the scripts.
 const SCRIPT_VAR: &str = "FAKE_AGENT_SCRIPT";
 
-/// Where things lie in the folder of a stage.
+/// The files in the directory of a stage.
 mod files {
     use std::path::{Path, PathBuf};
 
@@ -43,12 +42,12 @@ mod files {
     pub(super) const STARTS: &str = "starts.ndjson";
     pub(super) const GRANDCHILDREN: &str = "grandchildren";
 
-    /// The lines that one life was sent.
+    /// The lines that one run of the agent received.
     pub(super) fn host(dir: &Path, life: usize) -> PathBuf {
         dir.join(format!("host-{life}.log"))
     }
 
-    /// Whether somebody has begun this life.
+    /// Exists if this run has begun.
     pub(super) fn life(dir: &Path, life: usize) -> PathBuf {
         dir.join(format!("life-{life}"))
     }

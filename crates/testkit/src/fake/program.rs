@@ -1,4 +1,4 @@
-//! Where `fake-agent` lies.
+//! The path of `fake-agent`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,12 +20,11 @@ pub fn program() -> PathBuf {
 
 #[expect(clippy::panic, reason = "a test without its agent has failed")]
 fn build() -> PathBuf {
-    // `cargo test --workspace` has built it. To build it for itself would be to build what it needs
-    // again, with other features.
+    // `cargo test --workspace` has built it. Building it alone would build its dependencies again, with other features.
     if let Some(built) = up_to_date() {
         return built;
     }
-    // Cargo tells where it puts things, whatever the profile and the target folder.
+    // Cargo prints the path, for any profile and target directory.
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--message-format=json-render-diagnostics"])
         .args(["--package=duologue-testkit", "--bin=fake-agent"])
@@ -42,7 +41,7 @@ fn build() -> PathBuf {
     executable.unwrap_or_else(|| panic!("cargo does not say where fake-agent is: {said}"))
 }
 
-/// The agent beside the folder of this program, unless it is older than anything that it is made of.
+/// The agent in the parent directory of this program, unless it is older than its sources.
 fn up_to_date() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.parent()?.with_file_name("fake-agent");
     let built = program.metadata().ok()?.modified().ok()?;

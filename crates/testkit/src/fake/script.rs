@@ -1,4 +1,4 @@
-//! [`Script`]: what an agent does in one life.
+//! [`Script`]: the behaviour of an agent in one run.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::step::{Answer, Step};
 
-/// What an agent does in one life. What it says nothing about is as it is with the CLI.
+/// The behaviour of an agent in one run. By default it behaves like the CLI.
 ///
 /// ```
 /// use duologue_testkit::fake::{Answer, Script, Step};
 ///
-/// // A handshake that is answered twice, a turn that is as always, and one without an end.
+/// // A handshake that is answered twice, a usual turn, and a turn that never ends.
 /// let script = Script::new()
 ///     .on("initialize", [Step::Reply(Answer::Usual), Step::Reply(Answer::Usual)])
 ///     .turn([Step::Usual])
@@ -38,21 +38,21 @@ impl Script {
         Self::default()
     }
 
-    /// What it does before it reads anything.
+    /// Adds steps before it reads anything.
     #[must_use]
     pub fn start(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
         self.start.extend(steps);
         self
     }
 
-    /// What it does in its next turn, all of it. Turns beyond the last are [`Step::Usual`].
+    /// Adds the steps of its next turn. Later turns are [`Step::Usual`].
     #[must_use]
     pub fn turn(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
         self.turns.push(steps.into_iter().collect());
         self
     }
 
-    /// What it does whenever the host sends a request of this subtype, instead of what the CLI does.
+    /// Sets the steps for each request of the host with this subtype, in place of the usual answer.
     #[must_use]
     pub fn on(mut self, subtype: &str, steps: impl IntoIterator<Item = Step>) -> Self {
         self.on.insert(subtype.to_owned(), steps.into_iter().collect());
@@ -77,7 +77,7 @@ impl Script {
         self.on(subtype, [Step::Reply(Answer::Error(error.to_owned()))])
     }
 
-    /// What it does when stdin has ended, before it exits.
+    /// Adds steps after the end of stdin, before it exits.
     #[must_use]
     pub fn end(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
         self.end.extend(steps);
@@ -91,28 +91,28 @@ impl Script {
         self
     }
 
-    /// Lives on when stdin has ended.
+    /// Keeps running after the end of stdin.
     #[must_use]
     pub const fn ignores_end(mut self) -> Self {
         self.ignores_end = true;
         self
     }
 
-    /// Gives each prompt a turn of its own, as 2.0.77 does. Today's CLI joins those that wait.
+    /// Gives each prompt its own turn, as 2.0.77 does. Newer versions join queued prompts.
     #[must_use]
     pub const fn separate_turns(mut self) -> Self {
         self.separate_turns = true;
         self
     }
 
-    /// Kills itself once it has written so many lines; with 0 as soon as it starts.
+    /// Kills itself after this many lines; with 0, as soon as it starts.
     #[must_use]
     pub const fn dies_after(mut self, lines: u64) -> Self {
         self.dies_after = Some(lines);
         self
     }
 
-    /// Kills itself in the middle of the line after so many.
+    /// Kills itself in the middle of the line after this many.
     #[must_use]
     pub const fn dies_inside(mut self, lines: u64) -> Self {
         self.dies_inside = Some(lines);

@@ -1,4 +1,4 @@
-//! [`Stage`]: where an agent finds its script and leaves what it has seen.
+//! [`Stage`]: the directory with the script of an agent and the lines that it received.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,12 +11,12 @@ use super::script::Script;
 use super::{SCRIPT_VAR, files};
 use crate::leak::{eventually, wait_until};
 
-/// Where an agent finds its script and leaves what it has seen. One stage is for one session.
+/// The directory with the script of an agent and the lines that it received. One stage is for one session.
 ///
 /// ```
 /// use duologue_testkit::fake::{Script, Stage};
 /// # fn example(dir: &std::path::Path) -> std::io::Result<()> {
-/// // The first agent dies in its first turn, the next lives.
+/// // The first agent dies in its first turn, the next one does not.
 /// let stage = Stage::lives(dir, &[Script::new().dies_after(2), Script::new()])?;
 /// assert!(stage.starts().is_empty());
 /// # Ok(())
@@ -32,18 +32,18 @@ pub struct Stage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Start {
-    /// Which life it was, from 0.
+    /// The number of the run, from 0.
     pub life: usize,
     /// The process.
     pub pid: u32,
     /// Its arguments, the program first.
     pub argv: Vec<String>,
-    /// The folder it was started in.
+    /// Its working directory.
     pub cwd: PathBuf,
 }
 
 impl Stage {
-    /// A stage in this folder, which is there and empty. Each start of the agent follows the script.
+    /// Creates a stage in this directory, which exists and is empty. Each start of the agent follows the script.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -51,12 +51,12 @@ impl Stage {
         Self::lives(dir, std::slice::from_ref(script))
     }
 
-    /// A stage where each start of the agent follows the next script. Starts beyond the last follow that.
+    /// Creates a stage where each start of the agent follows the next script. Later starts follow the last one.
     ///
     /// # Errors
     /// If the folder cannot be written.
     pub fn lives(dir: impl Into<PathBuf>, scripts: &[Script]) -> io::Result<Self> {
-        // The agent may be started in another folder.
+        // The agent may have another working directory.
         let dir = std::path::absolute(dir.into())?;
         let script = dir.join(files::SCRIPTS);
         fs::write(&script, serde_json::to_vec(scripts)?)?;
@@ -87,12 +87,12 @@ impl Stage {
         lines.iter().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// What this life was sent, line by line.
+    /// The lines that this run received.
     pub fn host_lines_of(&self, life: usize) -> Vec<String> {
         whole_lines(&files::host(&self.dir, life))
     }
 
-    /// What the agents were sent, line by line.
+    /// The lines that all runs received.
     pub fn host_lines(&self) -> Vec<String> {
         let begun = (0..).take_while(|life| files::life(&self.dir, *life).exists());
         begun.flat_map(|life| self.host_lines_of(life)).collect()
@@ -103,7 +103,7 @@ impl Stage {
         self.host_lines().iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Waits until the agents were sent such a line. The first is returned.
+    /// Waits until an agent has received such a line. Returns the first.
     ///
     /// # Panics
     /// If none comes.
@@ -117,7 +117,7 @@ impl Stage {
         self.found(found)
     }
 
-    /// As [`wait_for`](Self::wait_for), and blocks the thread.
+    /// Like [`wait_for`](Self::wait_for), but blocks the thread.
     ///
     /// # Panics
     /// If none comes.
@@ -130,12 +130,12 @@ impl Stage {
         self.found(found)
     }
 
-    #[expect(clippy::panic, reason = "a test that waits in vain has failed")]
+    #[expect(clippy::panic, reason = "a test whose condition never holds has failed")]
     fn found(&self, line: Option<Value>) -> Value {
         line.unwrap_or_else(|| panic!("no such line among {:#?}", self.host_lines()))
     }
 
-    /// Waits for so many starts.
+    /// Waits for this many starts.
     ///
     /// # Panics
     /// If they do not come.
@@ -144,7 +144,7 @@ impl Stage {
         assert!(came, "{} starts instead of {times}", self.starts().len());
     }
 
-    /// As [`started`](Self::started), and blocks the thread.
+    /// Like [`started`](Self::started), but blocks the thread.
     ///
     /// # Panics
     /// If they do not come.
@@ -162,7 +162,7 @@ impl Stage {
         assert!(eventually(|| mark.exists()).await, "{} was not reached", mark.display());
     }
 
-    /// As [`reached`](Self::reached), and blocks the thread.
+    /// Like [`reached`](Self::reached), but blocks the thread.
     ///
     /// # Panics
     /// If none gets there.
@@ -171,7 +171,7 @@ impl Stage {
         assert!(wait_until(|| mark.exists()), "{} was not reached", mark.display());
     }
 
-    /// Lets agents pass this [`Step::Gate`](super::Step::Gate), now and later.
+    /// Opens this [`Step::Gate`](super::Step::Gate) for all agents.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -180,7 +180,7 @@ impl Stage {
     }
 }
 
-/// The lines that are complete: somebody may be writing one.
+/// The complete lines; the last one may still be written.
 fn whole_lines(path: &Path) -> Vec<String> {
     let bytes = fs::read(path).unwrap_or_default();
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

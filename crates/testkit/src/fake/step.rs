@@ -1,16 +1,16 @@
-//! [`Step`]: one thing the agent does.
+//! [`Step`]: one action of the agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// One thing the agent does. Between steps, and while one waits, it answers what the host asks.
+/// One action of the agent. Between steps, and while a step waits, it answers requests of the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Step {
-    /// The turn as it is without a script: init, the prompt's text as the answer, result.
+    /// The turn without a script: init, the prompt's text as the answer, result.
     Usual,
-    /// `system/init`, and the prompt again if the host asked for that.
+    /// `system/init`, and the replayed prompt if the host requested that.
     Init,
     /// An `assistant` line with a text.
     Text(String),
@@ -20,31 +20,31 @@ pub enum Step {
         id: String,
         /// The tool.
         name: String,
-        /// What it is called with.
+        /// Its input.
         input: Value,
     },
-    /// A `user` line with a tool's result. Prompts that wait join the turn here.
+    /// A `user` line with a tool's result. Queued prompts join the turn here.
     ToolResult {
         /// The call's id.
         id: String,
-        /// What came out.
+        /// The output.
         content: String,
         /// Whether that is an error.
         is_error: bool,
     },
-    /// The `result` of a turn that went well.
+    /// The `result` of a successful turn.
     Done(String),
     /// The `result` of a turn that failed, with this subtype.
     Failed(String),
     /// This line.
     Emit(Value),
-    /// This line, whatever it is: perhaps no JSON.
+    /// This line, which need not be JSON.
     Line(String),
     /// These bytes, without a newline.
     Raw(Vec<u8>),
-    /// An `assistant` line with a text of so many bytes.
+    /// An `assistant` line with a text of this many bytes.
     Huge(usize),
-    /// The same line many times, as fast as the host takes it. See [`Step::flood`].
+    /// The same line many times, as fast as the host reads. See [`Step::flood`].
     Flood {
         /// How many.
         count: usize,
@@ -53,9 +53,9 @@ pub enum Step {
     },
     /// A line on stderr.
     Stderr(String),
-    /// So many bytes on stderr, in lines.
+    /// This many bytes on stderr, in lines.
     StderrBytes(usize),
-    /// Asks the host.
+    /// Sends a request to the host.
     Ask {
         /// The request's id.
         id: String,
@@ -64,34 +64,31 @@ pub enum Step {
         /// Whether the next step waits for the answer.
         wait: bool,
     },
-    /// Takes a request back.
+    /// Withdraws a request.
     Withdraw(String),
-    /// Answers the request that this list of steps is for: see [`Script::on`](super::Script::on). Twice is
-    /// possible, never too.
+    /// Answers the request of these steps: see [`Script::on`](super::Script::on). It may occur twice, or never.
     Reply(Answer),
-    /// Waits for a line of the host. One that came since the last such wait counts. Nothing more comes
-    /// after the end of stdin: then the wait is over.
+    /// Waits for a line of the host, including lines since the last such wait. The end of stdin ends the wait.
     WaitFor(Kind),
-    /// Tells the test that it came here: [`Stage::reached`](super::Stage::reached).
+    /// Notifies the test that it is here: [`Stage::reached`](super::Stage::reached).
     Mark(String),
     /// Waits until the test opens this gate: [`Stage::open`](super::Stage::open).
     Gate(String),
-    /// Does nothing more in this turn until it is interrupted. What the host asks is answered; that stdin
-    /// ends changes nothing.
+    /// Does nothing until the turn is interrupted. Requests are answered; the end of stdin has no effect.
     Stall,
-    /// Reads, and does nothing, for ever.
+    /// Reads and does nothing, forever.
     Silent,
-    /// Reads no more.
+    /// Stops reading.
     StopReading,
     /// Closes stdin: the host's writes fail.
     CloseStdin,
-    /// Closes stdout: the host sees its end while the agent lives.
+    /// Closes stdout while the agent keeps running.
     CloseStdout,
     /// Exits with this code.
     Exit(u8),
     /// Sends this signal to itself.
     Die(i32),
-    /// Starts a process that lives for ten minutes.
+    /// Starts a process that runs for ten minutes.
     Grandchild {
         /// Whether it ignores TERM.
         ignores_term: bool,
@@ -102,7 +99,7 @@ pub enum Step {
     },
 }
 
-/// How a request of the host is answered.
+/// An answer to a request of the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -120,7 +117,7 @@ pub enum Answer {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// A prompt, other than those that this turn is for.
+    /// A prompt other than those of this turn.
     Prompt,
     /// A line with this `type`.
     Type(String),
@@ -150,17 +147,17 @@ impl Kind {
 }
 
 impl Step {
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn ask(id: impl Into<String>, request: Value) -> Self {
         Self::Ask { id: id.into(), request, wait: true }
     }
 
-    /// Asks, and goes on.
+    /// Sends a request and continues.
     pub fn ask_and_go_on(id: impl Into<String>, request: Value) -> Self {
         Self::Ask { id: id.into(), request, wait: false }
     }
 
-    /// Asks whether a tool may be called, and waits for the answer. The call's id is `toolu_` and this one.
+    /// Sends a permission request and waits for the answer. The id of the tool call is `toolu_` and this id.
     pub fn can_use_tool(id: impl Into<String>, tool: &str, input: Value) -> Self {
         let id = id.into();
         let request = json!({
@@ -191,8 +188,7 @@ impl Step {
         Self::ask(id, request)
     }
 
-    /// So many pieces of a text, each in a line of so many bytes with its newline. A line has at least
-    /// some 230.
+    /// This many text deltas, each in a line of this many bytes with its newline. A line has at least about 230 bytes.
     pub fn flood(count: usize, line_bytes: usize) -> Self {
         let line = |text: &str| {
             json!({

@@ -1,4 +1,4 @@
-//! How agents end, and what they leave behind.
+//! The fake agent: how it exits, and the processes that it leaves.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;

@@ -7,14 +7,12 @@ use std::process::Command;
 use duologue_testkit::root;
 use regex::Regex;
 
-/// What the names of variables begin with that are ours or Claude Code's.
+/// Prefixes of the variables of this project and of Claude Code.
 const FAMILIES: &[&str] = &["DUOLOGUE_", "CLAUDE", "ANTHROPIC_", "API_TIMEOUT", "DISABLE_", "XDG_"];
 
 /// Reads of a parameter whose values all belong to a family.
-const PARAMETERS: &[(&str, &str)] = &[
-    ("crates/agent/src/embedded/choose.rs", "variable"),
-    ("crates/cli/src/session_args.rs", "name"),
-];
+const PARAMETERS: &[(&str, &str)] =
+    &[("crates/embedded/src/models.rs", "variable"), ("crates/cli/src/session_args.rs", "name")];
 
 /// The section of variables that only libraries read: their names are not in our sources.
 const LIBRARIES: &str = "## Through libraries";

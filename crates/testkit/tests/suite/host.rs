@@ -1,4 +1,4 @@
-//! The other end of the pipe: a test plays the host line by line.
+//! A host for tests of the fake agent: it reads and writes single lines.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -8,14 +8,14 @@ use duologue_testkit::fake::{Script, Stage};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A host and its agent. Dropped, the agent is killed.
+/// A host and its agent. Dropping it kills the agent.
 pub(super) struct Host {
     pub(super) child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
-/// A stage in a folder of its own.
+/// A stage in its own temporary directory.
 pub(super) fn stage(scripts: &[Script]) -> (TempDir, Stage) {
     let dir = tempfile::tempdir().unwrap();
     let stage = Stage::lives(dir.path(), scripts).unwrap();
@@ -107,7 +107,7 @@ impl Drop for Host {
     }
 }
 
-/// What lines are, in short: `system/init`, `result`.
+/// The types of lines: `system/init`, `result`.
 pub(super) fn kinds(lines: &[Value]) -> Vec<String> {
     let kind = |line: &Value| {
         let detail = match line["type"].as_str().unwrap() {

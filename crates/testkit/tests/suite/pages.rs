@@ -1,4 +1,4 @@
-//! The pages for people: their links lead somewhere, the book holds them all, their programs compile.
+//! The documentation: links work, the book contains every page, programs compile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,14 +33,14 @@ fn prose(page: &Path) -> Vec<String> {
     text.lines().filter(outside).map(str::to_owned).collect()
 }
 
-/// What a page links to.
+/// The links of a page.
 fn links(page: &Path) -> Vec<String> {
     let lines = prose(page);
     let after = lines.iter().flat_map(|line| line.split("](").skip(1));
     after.filter_map(|rest| rest.split_once(')')).map(|(link, _)| link.to_owned()).collect()
 }
 
-/// A heading as it stands in a link.
+/// The anchor of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()

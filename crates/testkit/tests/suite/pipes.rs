@@ -1,4 +1,4 @@
-//! Too much, too little, and nothing at all.
+//! The fake agent: floods, silence and closed pipes.
 
 use duologue_testkit::fake::{Kind, Script, Step};
 use duologue_testkit::leak::is_alive;

@@ -1,7 +1,8 @@
-//! The agent as the CLI is, and what scripts change about it.
+//! The fake agent: behaviour like the CLI, and what scripts change.
 
 use duologue_protocol::{Decoded, Line};
 use duologue_testkit::fake::{Kind, Script, Step};
+use duologue_testkit::peers::imitated_version;
 use serde_json::{Value, json};
 
 use super::host::{Host, kinds, stage};
@@ -17,7 +18,7 @@ fn without_faults_it_speaks_as_the_cli_does() {
     host.request("req_1", &json!({ "subtype": "initialize", "hooks": null }));
     let hello = host.read();
     assert_eq!(hello["response"]["request_id"], "req_1");
-    assert_eq!(hello["response"]["response"]["claude_code_version"], "2.1.325");
+    assert_eq!(hello["response"]["response"]["claude_code_version"], imitated_version());
     host.prompt("Hi", "u-1");
     let lines = host.until("result");
     let expected = [
@@ -51,7 +52,7 @@ fn without_faults_it_speaks_as_the_cli_does() {
 fn it_says_its_version() {
     let program = env!("CARGO_BIN_EXE_fake-agent");
     let output = std::process::Command::new(program).arg("--version").output().unwrap();
-    assert_eq!(output.stdout, b"2.1.325 (Claude Code)\n");
+    assert_eq!(output.stdout, format!("{} (Claude Code)\n", imitated_version()).as_bytes());
 }
 
 #[test]

@@ -1,17 +1,19 @@
-//! What must hold in this repository, whoever changes it.
+//! Rules for this repository.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use duologue_testkit::peers::imitated_version;
 use duologue_testkit::root;
 use serde_json::Value;
 
-/// All that `protocol` may stand on, itself included: no runtime, no clock, no files.
+/// Everything `wire` and `protocol` may depend on, themselves included: no runtime, no clock, no files.
 const PURE: &[&str] = &[
     "bytemuck",
     "duologue-protocol",
+    "duologue-wire",
     "itoa",
     "memchr",
     "safe_arch",
@@ -23,7 +25,7 @@ const PURE: &[&str] = &[
     "zmij",
 ];
 
-/// What no source of `protocol` may name.
+/// What no source of `wire` and `protocol` may name.
 const IMPURE: &[&str] = &[
     "std::env",
     "std::fs",
@@ -70,8 +72,29 @@ fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// The packages that a crate is built from on this platform, tests aside.
+fn built_from(package: &str, features: &[&str]) -> BTreeSet<String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "--locked", "--edges", "normal,build", "--prefix", "none"]);
+    command.args(["--format", "{lib}", "--package", package]).args(features);
+    run(&mut command).split_whitespace().map(str::to_owned).collect()
+}
+
 #[test]
-fn protocol_stands_on_nothing_impure() {
+fn a_minimal_host_is_built_without_rmcp_and_schemars() {
+    let minimal = built_from("duologue", &["--no-default-features"]);
+    let default = built_from("duologue", &[]);
+    for name in ["rmcp", "schemars"] {
+        assert!(!minimal.contains(name), "{name} is in {minimal:?}");
+        assert!(default.contains(name), "{name} is not in {default:?}");
+    }
+    let tape = built_from("duologue-tape", &["--no-default-features"]);
+    assert!(tape.contains("duologue_tape"), "{tape:?}");
+    assert!(!tape.contains("duologue") && !tape.contains("tokio"), "{tape:?}");
+}
+
+#[test]
+fn the_pure_crates_depend_on_nothing_impure() {
     let metadata = metadata();
     let names: HashMap<&str, &str> = metadata["packages"]
         .as_array()
@@ -111,12 +134,13 @@ fn protocol_stands_on_nothing_impure() {
         }
     }
     let surprising: Vec<&&str> = seen.iter().filter(|name| !PURE.contains(name)).collect();
-    assert!(surprising.is_empty(), "protocol now depends on {surprising:?}");
+    assert!(surprising.is_empty(), "a pure crate now depends on {surprising:?}");
 }
 
 #[test]
-fn protocol_names_nothing_impure() {
-    for path in files("crates/protocol/src", &[".rs"]) {
+fn the_pure_crates_name_nothing_impure() {
+    let sources = |folder| files(folder, &[".rs"]);
+    for path in [sources("crates/wire/src"), sources("crates/protocol/src")].concat() {
         let source = fs::read_to_string(&path).unwrap();
         for (number, line) in (1..).zip(source.lines()) {
             let code = line.trim_start();
@@ -156,6 +180,23 @@ fn nothing_names_the_machine_it_was_written_on() {
         let text = fs::read_to_string(&path).unwrap();
         for word in here {
             assert!(!text.contains(word), "{} names {word}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_imitated_version_has_one_home_in_the_sources_and_one_in_the_list_of_peers() {
+    let version = duologue_agent::VERSION;
+    assert_eq!(version, imitated_version(), "the agent and peers.toml differ");
+    let homes = ["peers.toml", "crates/agent/src/options.rs"];
+    for folder in ["crates", "conformance", "bench", "fuzz", ".ci", "peers.toml"] {
+        for path in files(folder, &[""]) {
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+            // Tests may name the recording that they use, and pages the version that they show.
+            let is_source = !name.contains("/tests") && !name.ends_with(".md");
+            let Ok(text) = fs::read_to_string(&path) else { continue };
+            let is_home = homes.contains(&name.as_str());
+            assert!(is_home || !is_source || !text.contains(version), "{name} names {version}");
         }
     }
 }

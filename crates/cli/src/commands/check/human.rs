@@ -1,20 +1,20 @@
-//! A report for people.
+//! The report as text.
+
+use std::path::Path;
 
 use duologue_protocol::Direction;
+use duologue_tape::check::{AtPath, Counted, Kind, MAX_LISTED, Report};
+use duologue_terminal::print::{self, Out};
+use duologue_terminal::{Foreign, Shown, line, ours, shown, summary};
 
-use super::report::{AtPath, Counted, Kind, MOST_LISTED, Report};
-use crate::print::{self, Out};
-use crate::visible::{Foreign, Shown, line, ours, shown};
-use crate::words as wording;
-
-/// How many of a kind are shown; `--json` has them all.
+/// The most entries of a list that are shown; `--json` has more.
 const SHOWN: usize = 20;
-/// How many kinds of messages are shown: there are some two hundred.
+/// The most kinds of messages that are shown. About two hundred are known.
 const KINDS: usize = 300;
 
-pub(crate) fn print(report: &Report, strict: bool) -> anyhow::Result<()> {
+pub(crate) fn print(path: &Path, report: &Report, strict: bool) -> anyhow::Result<()> {
     let mut out = print::out();
-    title(&mut out, report)?;
+    title(&mut out, path, report)?;
     kinds(&mut out, report)?;
     unknown_tags(&mut out, report)?;
     malformed(&mut out, report)?;
@@ -31,8 +31,8 @@ pub(crate) fn print(report: &Report, strict: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn title(out: &mut Out, report: &Report) -> anyhow::Result<()> {
-    let name = match report.path.to_string_lossy() {
+fn title(out: &mut Out, path: &Path, report: &Report) -> anyhow::Result<()> {
+    let name = match path.to_string_lossy() {
         name if name == "-" => ours("stdin"),
         name => line(name),
     };
@@ -98,7 +98,7 @@ fn malformed(out: &mut Out, report: &Report) -> anyhow::Result<()> {
             Direction::ToHost => "",
             Direction::ToAgent => " (a line of the host)",
         };
-        let reason = wording::located(malformed.line, report.header.is_some(), &malformed.reason);
+        let reason = summary::located(malformed.line, report.header.is_some(), &malformed.reason);
         out.line(&shown!("           {}{}", line(&reason), who))?;
     }
     more(out, usize::try_from(total).unwrap_or(usize::MAX), 0)
@@ -162,7 +162,7 @@ fn heading(
 fn more(out: &mut Out, listed: usize, uncounted: u64) -> anyhow::Result<()> {
     let hidden = listed.saturating_sub(SHOWN) as u64 + uncounted;
     if hidden > 0 {
-        let most = MOST_LISTED;
+        let most = MAX_LISTED;
         out.line(&shown!("           and {} more; --json lists up to {}", hidden, most))?;
     }
     Ok(())
@@ -171,7 +171,7 @@ fn more(out: &mut Out, listed: usize, uncounted: u64) -> anyhow::Result<()> {
 fn verdict(out: &mut Out, report: &Report, strict: bool) -> anyhow::Result<()> {
     let warnings = report.warnings();
     if report.is_empty() {
-        let verdict = ours("There is no line in it: nothing to check.").red().bold();
+        let verdict = ours("There are no lines to check.").red().bold();
         out.line(&shown!("\n  {}\n", verdict))?;
     } else if !report.is_understood(strict) {
         out.line(&shown!("\n  {}\n", ours("Not everything is understood.").red().bold()))?;

@@ -1,4 +1,4 @@
-//! Starts the agent, shakes hands, and lets it go. Nothing is asked of the model.
+//! Starts the agent, completes the handshake and stops it again. Sends no prompt.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +11,15 @@ use super::report::{Finding, Report};
 use crate::agent::Agent;
 use crate::limit::Limit;
 
-const SILENT: &str = "the agent did not answer in time, and was killed";
+const NO_ANSWER: &str = "the agent did not answer in time, and was killed";
 
-/// How often a request is timed. The quickest counts: the first waits for the agent to warm up.
+/// How often a request is timed. The fastest counts: the first one may include start-up work.
 const TIMES: usize = 3;
 
-/// How long an answer may take. Old versions do not answer what they do not know.
-const ANSWER: Duration = Duration::from_secs(5);
+/// The timeout of a request. Old versions do not answer unknown requests.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Keeps the CLI from the network, as far as it lets itself be kept.
+/// Variables that keep the CLI from using the network.
 const OFFLINE: [&str; 3] =
     ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"];
 
@@ -35,7 +35,7 @@ pub(super) async fn examine(
         .collect::<Vec<_>>()
         .join(" ");
     report.add(Finding::well("program", shown));
-    let version = limit.within(SILENT, find::version(&agent.program, &agent.leading)).await;
+    let version = limit.within(NO_ANSWER, find::version(&agent.program, &agent.leading)).await;
     let version = version.ok().flatten();
     let node = machine::node(&agent);
     let embedded = agent.is_ours();
@@ -49,7 +49,7 @@ pub(super) async fn examine(
     for name in OFFLINE {
         builder = builder.env(name, "1");
     }
-    let session = limit.within(SILENT, builder.start()).await;
+    let session = limit.within(NO_ANSWER, builder.start()).await;
     let took = began.elapsed();
 
     let known = match &session {
@@ -69,19 +69,19 @@ pub(super) async fn examine(
     report.add(machine::config());
     let session = match session {
         Ok(Ok(session)) => session,
-        // Both are the same limit: whichever was noticed first.
+        // Both are the same limit.
         Err(_) | Ok(Err(Error::TimedOut { .. })) => {
-            let what = limit.error(SILENT).to_string();
+            let what = limit.error(NO_ANSWER).to_string();
             report.add(Finding::broken("handshake", what, too_slow(about)));
             return Ok(());
         }
         Ok(Err(error)) => {
-            report.add(Finding::broken("handshake", error.to_string(), mend(&error, about)));
+            report.add(Finding::broken("handshake", error.to_string(), fix(&error, about)));
             return Ok(());
         }
     };
     report.handshake = Some(took);
-    report.add(Finding::well("handshake", format!("in {}", span(took))));
+    report.add(Finding::well("handshake", format!("in {}", milliseconds(took))));
     let (trip, finding) = round_trip(&session, limit, about).await;
     report.round_trip = trip;
     report.add(finding);
@@ -91,7 +91,7 @@ pub(super) async fn examine(
             let kind = conflict.get("kind").and_then(|kind| kind.as_str());
             let kind = kind.as_ref().map_or("two ways to log in", |kind| kind.as_str()).to_owned();
             let how = "Unset ANTHROPIC_API_KEY, or log out of the other.";
-            report.add(Finding::warning("login", format!("they contradict: {kind}"), how));
+            report.add(Finding::warning("login", format!("conflict: {kind}"), how));
         }
     }
     report.add(end(session, limit, about).await);
@@ -108,63 +108,65 @@ fn of_version(version: Option<CliVersion>) -> Finding {
         Some(version) => Finding::warning(
             NAME,
             format!("{version}, not tested"),
-            format!("It will probably work. Tested are {}.", tested()),
+            format!("It will probably work. Tested versions: {}.", tested()),
         ),
         None => Finding::warning(
             NAME,
-            "unknown: the agent does not say",
-            "Is it Claude Code? `--version` should tell.",
+            "unknown: the agent does not report it",
+            "Is it Claude Code? It should print its version with `--version`.",
         ),
     }
 }
 
 async fn round_trip(session: &Session, limit: Limit, about: About) -> (Option<Duration>, Finding) {
     const NAME: &str = "round trip";
-    let control = session.control().within(limit.left().map_or(ANSWER, |left| left.min(ANSWER)));
+    let control = session
+        .control()
+        .within(limit.left().map_or(ANSWER_TIMEOUT, |left| left.min(ANSWER_TIMEOUT)));
     let mut best: Option<Duration> = None;
     for _ in 0..TIMES {
         let began = Instant::now();
         match control.get_binary_version().await {
-            // An agent that knows no such request has answered, too.
+            // An error is an answer too.
             Ok(_) | Err(Error::Refused { .. } | Error::Malformed { .. }) => {
                 let took = began.elapsed();
                 best = Some(best.map_or(took, |best| best.min(took)));
             }
             Err(error @ Error::TimedOut { .. }) => {
-                let how = "Versions before 2.1 do not answer what they do not know: update.";
+                let how = "Versions before 2.1 do not answer unknown requests. Update Claude Code.";
                 return (None, Finding::warning(NAME, error.to_string(), how));
             }
             Err(error) => {
-                return (None, Finding::broken(NAME, error.to_string(), mend(&error, about)));
+                return (None, Finding::broken(NAME, error.to_string(), fix(&error, about)));
             }
         }
     }
     let took = best.unwrap_or_default();
-    (best, Finding::well(NAME, format!("a request and its answer take {}", span(took))))
+    (best, Finding::well(NAME, format!("a request and its answer take {}", milliseconds(took))))
 }
 
-/// Who pays, as far as the handshake tells. Never a key, and no address.
+/// The account, as far as the handshake reports it. Never a key or an address.
 fn account(reply: &InitializeReply) -> Finding {
     const NAME: &str = "account";
     let Some(account) = reply.account.value() else {
-        return Finding::warning(NAME, "the agent does not say", "Run a prompt to find out.");
+        return Finding::warning(NAME, "the agent does not report it", "Run a prompt to find out.");
     };
-    let told = |text: Option<&str>| {
+    let given = |text: Option<&str>| {
         text.filter(|text| !text.is_empty() && *text != "none").map(str::to_owned)
     };
-    let provider = told(account.api_provider.as_str());
+    let provider = given(account.api_provider.as_str());
     let elsewhere = provider.as_deref().is_some_and(|provider| provider != "firstParty");
-    let source = told(account.api_key_source.as_str()).map(|from| format!("API key from {from}"));
-    let token = told(account.token_source.as_str()).map(|from| format!("token from {from}"));
-    let plan = told(account.subscription_type.as_str());
+    let source = given(account.api_key_source.as_str()).map(|from| format!("API key from {from}"));
+    let token = given(account.token_source.as_str()).map(|from| format!("token from {from}"));
+    let plan = given(account.subscription_type.as_str());
     let parts: Vec<String> = plan.into_iter().chain(source).chain(token).collect();
     if parts.is_empty() && !elsewhere {
-        const WHAT: &str = "nobody is logged in, and there is no API key";
+        const WHAT: &str = "not logged in, and there is no API key";
         let how = "Run `claude` and then /login, or set ANTHROPIC_API_KEY.";
-        // Claude Code tells where its token comes from. Other agents may need none.
+        // Claude Code reports where its token comes from. Other agents may need none.
         return match account.token_source.as_str() {
             Some(_) => Finding::broken(NAME, WHAT, how),
-            None => Finding::warning(NAME, WHAT, "Nothing to do, if this agent needs neither."),
+            None => Finding::warning(NAME, WHAT, "Nothing to do if this agent needs neither."),
         };
     }
     let parts = parts.into_iter().chain(provider.filter(|_| elsewhere));
@@ -183,31 +185,31 @@ async fn end(session: Session, limit: Limit, about: About) -> Finding {
     };
     match closed {
         Ok(report) if report.code == Some(0) => {
-            Finding::well(NAME, format!("in peace, in {}", span(began.elapsed())))
+            Finding::well(NAME, format!("cleanly, in {}", milliseconds(began.elapsed())))
         }
         Ok(report) => {
-            let how = "Nothing to do: it was ended. Tell us, if it happens again.";
+            let how = "Nothing to do: it was killed. Please report it if it happens again.";
             let what = match (report.code, report.signal) {
                 (Some(code), _) => format!("exit code {code}"),
                 (None, Some(signal)) => format!("ended by signal {signal}"),
-                (None, None) => "not known how".to_owned(),
+                (None, None) => "unknown exit status".to_owned(),
             };
             Finding::warning(NAME, what, how)
         }
-        Err(error) => Finding::broken(NAME, error.to_string(), mend(&error, about)),
+        Err(error) => Finding::broken(NAME, error.to_string(), fix(&error, about)),
     }
 }
 
-/// What is known of an agent that fails.
+/// What is known about an agent that fails.
 #[derive(Clone, Copy, Debug)]
 struct About {
-    /// It is a version that is tested.
+    /// Its version is tested.
     is_tested: bool,
-    /// `--agent` named it: it need not be Claude Code.
+    /// It was given with `--agent`, so that it may not be Claude Code.
     is_named: bool,
 }
 
-/// What to do about an agent that took too long.
+/// The suggested fix for an agent that took too long.
 const fn too_slow(about: About) -> &'static str {
     match about {
         About { is_tested: true, .. } => "If the machine is slow, raise --timeout.",
@@ -218,27 +220,25 @@ const fn too_slow(about: About) -> &'static str {
     }
 }
 
-/// What to do about an error of the agent. It does not advise to update a version that is new enough, or to
-/// install Claude Code in place of another agent.
-fn mend(error: &Error, about: About) -> &'static str {
+/// The suggested fix for an error of the agent. Does not suggest to update a tested version, or to install Claude Code instead
+/// of another agent.
+fn fix(error: &Error, about: About) -> &'static str {
     match (error, about) {
         (Error::TimedOut { .. }, about) => too_slow(about),
-        (Error::Gone(gone), _) if !gone.stderr.trim().is_empty() => "Its stderr says why.",
+        (Error::Gone(gone), _) if !gone.stderr.trim().is_empty() => "See its stderr.",
         (Error::Gone(_), About { is_named: true, .. }) => {
             "It wrote nothing to stderr. Does it speak stream-json?"
         }
-        (Error::Gone(_), _) => "It wrote nothing to stderr: install it again.",
+        (Error::Gone(_), _) => "It wrote nothing to stderr. Install it again.",
         (Error::Spawn(_), About { is_named: true, .. }) => "Is it a program that can be run?",
         (Error::Spawn(_), _) => "Install it again: `npm install -g @anthropic-ai/claude-code`.",
-        (_, About { is_tested: true, .. }) => {
-            "Report it: this version is tested, and should not do this."
-        }
+        (_, About { is_tested: true, .. }) => "Please report this: the version is tested.",
         (_, About { is_named: true, .. }) => "Does it speak stream-json as Claude Code does?",
         _ => "Update Claude Code: `claude update`.",
     }
 }
 
-fn span(span: Duration) -> String {
+fn milliseconds(span: Duration) -> String {
     let millis = span.as_secs_f64() * 1000.0;
     if millis < 10.0 { format!("{millis:.1} ms") } else { format!("{millis:.0} ms") }
 }

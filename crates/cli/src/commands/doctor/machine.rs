@@ -1,4 +1,4 @@
-//! What can be seen without starting the agent.
+//! Checks that do not start the agent.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,10 +10,10 @@ use duologue::find;
 use super::report::Finding;
 use crate::agent::Agent;
 
-/// How much of a file shows what runs it.
+/// How many bytes to read of the first line of a script.
 const FIRST_LINE: u64 = 256;
 
-/// Is Node.js there, if the agent needs it? Today's Claude Code brings its own.
+/// Checks that Node.js is installed if the agent needs it. Current versions of Claude Code do not.
 pub(super) fn node(agent: &Agent) -> Finding {
     let node = find::cli(Some(Path::new("node")));
     match (node, needs_node(agent)) {
@@ -21,7 +21,7 @@ pub(super) fn node(agent: &Agent) -> Finding {
             let why = if needed { "" } else { " (not needed)" };
             Finding::well("node", format!("{}{why}", path.display()))
         }
-        (Err(_), false) => Finding::well("node", "not there, and not needed"),
+        (Err(_), false) => Finding::well("node", "not installed, and not needed"),
         (Err(_), true) => Finding::broken(
             "node",
             "not on the PATH, and the agent is a script that needs it",
@@ -34,14 +34,13 @@ pub(super) fn node(agent: &Agent) -> Finding {
 fn needs_node(agent: &Agent) -> bool {
     let mut start = Vec::new();
     if let Ok(file) = File::open(&agent.program) {
-        // What cannot be read tells nothing.
         let _ = file.take(FIRST_LINE).read_to_end(&mut start);
     }
     let first = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     first.starts_with(b"#!") && first.windows(4).any(|word| word == b"node")
 }
 
-/// Can the agent keep its conversations and settings?
+/// Checks that the agent can read its settings and store conversations.
 pub(super) fn config() -> Finding {
     const NAME: &str = "config";
     let Some((folder, state)) = places() else {
@@ -49,13 +48,13 @@ pub(super) fn config() -> Finding {
     };
     if let Err(error) = try_to_write(&folder) {
         let what = format!("{} cannot be written: {error}", folder.display());
-        let how = "Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR to a folder of your own.";
+        let how = "Make it writable (chown, chmod), or set CLAUDE_CONFIG_DIR to another folder.";
         return Finding::broken(NAME, what, how);
     }
     for file in [folder.join("settings.json"), state] {
         if let Err(error) = try_to_read(&file) {
             let what = format!("{} cannot be read: {error}", file.display());
-            let how = "Mend the file, or move it away: Claude Code writes a new one.";
+            let how = "Fix the file, or move it away: Claude Code writes a new one.";
             return Finding::broken(NAME, what, how);
         }
     }
@@ -73,7 +72,7 @@ fn places() -> Option<(PathBuf, PathBuf)> {
     Some((home.join(".claude"), home.join(".claude.json")))
 }
 
-/// Writes a file and takes it away again, in the folder or, if that is still to be made, above it.
+/// Writes a file and removes it again, in the folder or, if it does not exist yet, in the nearest existing one above it.
 fn try_to_write(folder: &Path) -> io::Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(folder);
     let mut name = OsString::from(".duologue-doctor-");
@@ -83,7 +82,7 @@ fn try_to_write(folder: &Path) -> io::Result<()> {
     fs::remove_file(&path)
 }
 
-/// A file that is not there is no fault; one that is no JSON is.
+/// A missing file is not an error; one that is not JSON is.
 fn try_to_read(path: &Path) -> anyhow::Result<()> {
     match fs::read(path) {
         Ok(bytes) if bytes.is_empty() => Ok(()),

@@ -1,30 +1,28 @@
-//! What was found, for people and for programs.
+//! The report, as text or JSON.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use duologue_terminal::{line, ours, print, shown};
 use serde_json::json;
 
-use crate::print;
-use crate::visible::{line, ours, shown};
-
-/// How something is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Well,
-    /// It works, but somebody should know.
+    /// It works, with a remark.
     Warning,
     Broken,
 }
 
-/// Something that was looked at.
+/// One check and its result.
 #[derive(Debug)]
 pub(super) struct Finding {
     name: &'static str,
     state: State,
     what: String,
-    /// What to do about it.
+    /// The suggested fix.
     mend: Option<String>,
 }
 
@@ -50,7 +48,7 @@ impl Finding {
     }
 }
 
-/// All that was found.
+/// All findings.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) program: Option<PathBuf>,
@@ -89,9 +87,9 @@ impl Report {
         }
         let broken = self.findings.iter().filter(|finding| finding.state == State::Broken).count();
         match broken {
-            0 => out.line(&ours("\nAll is well.").green())?,
-            1 => out.line(&ours("\nOne thing is broken.").red())?,
-            _ => out.line(&shown!("\n{} things are broken.", broken).red())?,
+            0 => out.line(&ours("\nNo problems found.").green())?,
+            1 => out.line(&ours("\n1 problem found.").red())?,
+            _ => out.line(&shown!("\n{} problems found.", broken).red())?,
         }
         Ok(())
     }

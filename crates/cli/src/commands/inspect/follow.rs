@@ -1,4 +1,4 @@
-//! [`Follow`]: a file that grows, shrinks, is replaced, or is still to come.
+//! [`Follow`]: reads a file that grows, is truncated or replaced, or does not exist yet.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek as _, SeekFrom};
@@ -7,36 +7,34 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use duologue_terminal::{line, print, shown};
 
-use crate::print;
-use crate::visible::{line, shown};
-
-/// How often the end of the file is looked at.
+/// How often the end of the file is checked.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How much of what was read is compared with the file, at its beginning and at the end. A file that was truncated
-/// and written anew may be longer than before when it is looked at, and is then known by its content.
+/// How many bytes are compared with the file, at its beginning and its end. A file that was truncated and rewritten may be
+/// longer than before; it is recognised by its content.
 const COMPARED: usize = 1024;
 
-/// Reads a file and, at its end, waits for more. Reading ends only where the file begins anew: it was truncated or
-/// written over, or another file has taken its name. Then [`reopen`](Self::reopen) goes on at its start.
+/// Reads a file and, at its end, waits for more. Reading ends only if the file was truncated, overwritten or replaced. Then
+/// [`reopen`](Self::reopen) continues at its start.
 pub(super) struct Follow {
     path: PathBuf,
     file: File,
-    /// A pipe or a device is read as it is.
+    /// A pipe or a device is only read.
     is_file: bool,
-    /// How much was read.
+    /// How many bytes were read.
     offset: u64,
     /// The first bytes that were read.
     head: Vec<u8>,
     /// The last bytes that were read.
     tail: Vec<u8>,
-    /// Another file has the name, and this one is read to its end.
+    /// The file was replaced; the old one is read to its end.
     replaced: bool,
 }
 
 impl Follow {
-    /// Opens the file, and waits until it is there.
+    /// Opens the file. Waits until it exists.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -63,7 +61,7 @@ impl Follow {
         })
     }
 
-    /// Begins again at the start of what has the name now.
+    /// Opens the current file of that name, and reads it from its start.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -71,11 +69,11 @@ impl Follow {
         Self::open(&self.path)
     }
 
-    /// Reads on. `None` if the file is not what it was.
+    /// Reads more. `None` if the file was truncated or overwritten.
     fn read_on(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         self.file.seek(SeekFrom::Start(self.offset))?;
         let count = self.file.read(buffer)?;
-        // Looked at after it was read: what was read belongs to what came before only if that still stands there.
+        // Check after reading: the new bytes belong to the old ones only if those are still there.
         if !self.is_same()? {
             return Ok(None);
         }
@@ -89,7 +87,7 @@ impl Follow {
         Ok(Some(count))
     }
 
-    /// Whether the file still begins with all that was read, as far as that is remembered.
+    /// Whether the file still has the bytes that were read, as far as they are kept.
     fn is_same(&mut self) -> io::Result<bool> {
         if self.file.metadata()?.len() < self.offset {
             return Ok(false);
@@ -106,12 +104,12 @@ impl Follow {
         Ok(true)
     }
 
-    /// Whether another file has the name.
+    /// Whether the file was replaced.
     fn has_successor(&self) -> bool {
         let named = fs::metadata(&self.path);
         match (named, self.file.metadata()) {
             (Ok(named), Ok(open)) => !is_same_file(&named, &open),
-            // It was taken away: another may follow.
+            // It was removed: another one may follow.
             _ => false,
         }
     }
@@ -130,7 +128,7 @@ impl Read for Follow {
             match self.read_on(buffer)? {
                 None => return Ok(0),
                 Some(0) if self.replaced => return Ok(0),
-                // What was written before the name changed is read first.
+                // Read the rest of the old file first.
                 Some(0) if self.has_successor() => self.replaced = true,
                 Some(0) => thread::sleep(PAUSE),
                 Some(count) => return Ok(count),
@@ -149,15 +147,8 @@ fn await_file(path: &Path) -> io::Result<File> {
 }
 
 fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        (a.dev(), a.ino()) == (b.dev(), b.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        a.created().ok() == b.created().ok()
-    }
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 #[cfg(test)]
@@ -168,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// What is there now, up to where it begins anew.
+    /// Everything up to the next replacement.
     fn rest(follow: &mut Follow) -> String {
         let mut text = Vec::new();
         follow.read_to_end(&mut text).unwrap();

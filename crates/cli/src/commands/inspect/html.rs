@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use duologue_protocol::transcript::{Event, Notice, PromptQueued};
-use duologue_protocol::{Wire as _, visible};
+use duologue_protocol::transcript::{Event, NoticeEvent, PromptQueuedEvent};
+use duologue_protocol::{Text, Wire as _, visible};
 use duologue_tape::{Header, Reader};
 use ring::digest::{SHA256, digest};
 use serde_json::json;
@@ -25,27 +25,27 @@ const SCRIPT: &str = include_str!("page.js");
 /// Collects the events and writes the page at the end.
 pub(super) struct Html {
     output: Option<OutputFile>,
-    /// What is told about the file, as JSON.
+    /// The description of the file, as JSON.
     about: String,
     /// The events as JSON, one after the other.
     events: Spool,
 }
 
 impl Html {
-    /// A page at this path, or on stdout for `-`. It never replaces a tape, and another file only by force.
+    /// A page at this path, or on stdout for `-`. Never replaces a tape, and another file only with --force.
     ///
     /// # Errors
     /// If the page cannot be written there.
     pub(super) fn new(path: &Path, input: &Path, force: bool) -> anyhow::Result<Self> {
-        let usage = "say `duologue inspect TAPE --html OUT`";
+        let usage = "use `duologue inspect TAPE --html OUT`";
         anyhow::ensure!(
             !is_same_file(path, input),
-            "{} is the file to inspect; name another for the page: {usage}",
+            "{} is the input; choose another file for the page: {usage}",
             path.display()
         );
         anyhow::ensure!(
             !is_named_as_tape(path) && !is_tape(path),
-            "{} is a tape, and no page is written there: {usage}",
+            "{} is a tape, and is not replaced by a page: {usage}",
             path.display()
         );
         let output = OutputFile::check(path, force)?;
@@ -58,13 +58,13 @@ impl Html {
         self.events.push(",\n", &escaped).context("could not keep the page in a temporary file")
     }
 
-    /// Says how many events the page lacks, if it does.
+    /// The notice about omitted events, if there are any.
     fn left_out(&self) -> String {
         match self.events.left_out() {
             0 => String::new(),
             count => {
-                let text = format!("{count} more events are left out: the page would be too large");
-                format!(",\n{}", Notice::new().kind("page").text(text).to_json())
+                let text = format!("{count} more events are omitted: the page would be too large");
+                format!(",\n{}", NoticeEvent::new().kind("page").text(Text::from(text)).to_json())
             }
         }
     }
@@ -88,7 +88,7 @@ impl Printer for Html {
         self.about.clear();
         escape_into(&about.to_string(), &mut self.about);
         if let Some(prompt) = prompt {
-            self.push(&PromptQueued::new().text(prompt).to_json())?;
+            self.push(&PromptQueuedEvent::new().text(Text::from(prompt)).to_json())?;
         }
         Ok(())
     }
@@ -138,8 +138,8 @@ impl Printer for Html {
     }
 }
 
-/// The page's policy: its own style and script, known by their hashes, and nothing else. A browser fetches nothing
-/// for it, and runs nothing that a tape has brought along.
+/// The content security policy: only the style and script of the page, by their hashes. A browser fetches nothing, and runs
+/// nothing that comes from a tape.
 fn policy() -> String {
     let hash = |text: &str| STANDARD.encode(digest(&SHA256, text.as_bytes()));
     format!(
@@ -149,8 +149,8 @@ fn policy() -> String {
     )
 }
 
-/// JSON that stands in a script element. `<` could end that element; hidden characters could mislead a person who
-/// reads the source of the page. All of them stand inside of strings, where their numbers mean the same.
+/// Escapes JSON for a script element. `<` could end the element; hidden characters could mislead a reader of the source. All
+/// of them are inside strings, where `\u` escapes mean the same.
 fn escape_into(json: &str, out: &mut String) {
     for part in visible::json(json).split_inclusive(['<', '>', '&']) {
         let mark = match part.chars().next_back() {
@@ -167,13 +167,13 @@ fn escape_into(json: &str, out: &mut String) {
     }
 }
 
-/// Whether this is the name of a tape: a page of that name is a mistake.
+/// Whether this is the name of a tape.
 fn is_named_as_tape(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     name.ends_with(".tape") || name.ends_with(".tape.zst")
 }
 
-/// Whether there is a tape at this path.
+/// Whether this file is a tape.
 fn is_tape(path: &Path) -> bool {
     let is_file = path.metadata().is_ok_and(|there| there.is_file());
     let file = if is_file { File::open(path).ok() } else { None };

@@ -6,14 +6,14 @@ use std::path::Path;
 use duologue_protocol::Wire as _;
 use duologue_protocol::transcript::Event;
 use duologue_tape::Header;
+use duologue_terminal::print;
 
 use super::{Moment, Printer};
-use crate::print;
 
 pub(super) struct Json {
     out: io::BufWriter<print::Data>,
     deltas: bool,
-    /// Somebody is waiting for each event.
+    /// Flush after each event, for --follow.
     at_once: bool,
 }
 

@@ -1,13 +1,13 @@
-//! [`TextPrompt`]: the prompt of `claude -p`, which is no line of the wire.
+//! [`TextPrompt`]: the prompt of `claude -p`, which is not a line of the wire.
 
 use std::path::Path;
 
-use duologue_agent::embedded::text_prompt;
-use duologue_protocol::Line;
-use duologue_protocol::transcript::PromptQueued;
+use duologue_agent::command_line::text_prompt;
+use duologue_protocol::transcript::PromptQueuedEvent;
+use duologue_protocol::{Line, Text};
 use duologue_tape::Header;
 
-/// How much of a prompt on stdin is kept.
+/// The most bytes of a prompt on stdin that are kept.
 const MOST: usize = 1024 * 1024;
 
 /// A prompt on the command line, on stdin, or on both.
@@ -18,7 +18,7 @@ pub(super) struct TextPrompt {
 }
 
 impl TextPrompt {
-    /// What the command line on a tape says. Without one, all prompts are lines of the wire.
+    /// Reads the command line of a tape. Without one, all prompts are lines of the wire.
     pub(super) fn of(header: Option<&Header>) -> Self {
         let Some(header) = header else { return Self::default() };
         let mut words = header.argv.iter().skip(1).peekable();
@@ -37,12 +37,12 @@ impl TextPrompt {
         self.argument.as_deref()
     }
 
-    /// Whether what is written to stdin is a text.
+    /// Whether stdin is text.
     pub(super) const fn is_on_stdin(&self) -> bool {
         self.stdin.is_some()
     }
 
-    /// A line was written to stdin.
+    /// Adds a line of stdin.
     pub(super) fn add(&mut self, line: &Line) {
         let Some(text) = &mut self.stdin else { return };
         if text.len() < MOST {
@@ -51,10 +51,10 @@ impl TextPrompt {
         }
     }
 
-    /// What was written to stdin so far.
-    pub(super) fn take(&mut self) -> Option<PromptQueued> {
+    /// The text of stdin so far.
+    pub(super) fn take(&mut self) -> Option<PromptQueuedEvent> {
         let text = self.stdin.as_mut().map(std::mem::take).unwrap_or_default();
-        (!text.trim().is_empty()).then(|| PromptQueued::new().text(text))
+        (!text.trim().is_empty()).then(|| PromptQueuedEvent::new().text(Text::from(text)))
     }
 }
 

@@ -1,16 +1,16 @@
-//! [`Spool`]: text for the end of a page, in memory while it is short.
+//! [`Spool`]: text for the end of a page, in memory if it is short.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 
 use tempfile::SpooledTempFile;
 
-/// How much of it stays in memory.
+/// The most bytes in memory.
 const IN_MEMORY: usize = 16 * 1024 * 1024;
 
-/// How much there may be: no browser shows more.
+/// The most bytes in total: no browser shows more.
 const MOST: u64 = 256 * 1024 * 1024;
 
-/// Pieces of text, one after the other. What does not fit into memory is in a temporary file.
+/// Pieces of text. What does not fit into memory is in a temporary file.
 pub(super) struct Spool {
     file: SpooledTempFile,
     length: u64,
@@ -22,8 +22,7 @@ impl Spool {
         Self { file: SpooledTempFile::new(IN_MEMORY), length: 0, left_out: 0 }
     }
 
-    /// Adds a piece, after this if it is not the first. If there is no room for it, it is left out, and so
-    /// is everything after it.
+    /// Adds a piece, after a separator if it is not the first. Omits it, and everything after it, if there is no room.
     ///
     /// # Errors
     /// If the temporary file cannot be written.
@@ -40,15 +39,15 @@ impl Spool {
         self.file.write_all(piece.as_bytes())
     }
 
-    /// How many pieces were left out.
+    /// How many pieces were omitted.
     pub(super) const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Writes all of it there, and then this.
+    /// Writes all of it, and then this text.
     ///
     /// # Errors
-    /// If the temporary file cannot be read, or the rest not be written.
+    /// If the temporary file cannot be read, or the output cannot be written.
     pub(super) fn write_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut chunk = vec![0; 64 * 1024];

@@ -1,10 +1,9 @@
 //! The table at the end of a timeline.
 
-use duologue_protocol::transcript::{Outcome, TurnFinished};
-
-use crate::print::Out;
-use crate::visible::{Shown, line, shown};
-use crate::words::{count, dollars, span, tokens_in};
+use duologue_protocol::transcript::{TurnFinishedEvent, TurnStatus};
+use duologue_terminal::print::Out;
+use duologue_terminal::summary::{count, dollars, duration, input_tokens};
+use duologue_terminal::{Shown, line, shown};
 
 /// One row for each turn.
 #[derive(Default)]
@@ -15,7 +14,7 @@ pub(super) struct Summary {
 
 struct Row {
     turn: u64,
-    outcome: Outcome,
+    status: TurnStatus,
     millis: u64,
     calls: u64,
     read: u64,
@@ -28,16 +27,16 @@ impl Summary {
         self.calls += 1;
     }
 
-    pub(super) fn finished(&mut self, turn: &TurnFinished) {
-        let usage = turn.usage.value();
+    pub(super) fn finished(&mut self, turn: &TurnFinishedEvent) {
+        let usage = turn.usage.as_ref();
         self.rows.push(Row {
-            turn: turn.turn.as_u64().unwrap_or_default(),
-            outcome: turn.outcome.value().cloned().unwrap_or(Outcome::Error),
-            millis: turn.duration_ms.as_u64().unwrap_or_default(),
+            turn: turn.turn.unwrap_or_default(),
+            status: turn.outcome.clone(),
+            millis: turn.duration_ms.unwrap_or_default(),
             calls: std::mem::take(&mut self.calls),
-            read: usage.map_or(0, tokens_in),
+            read: usage.map_or(0, input_tokens),
             written: usage.and_then(|usage| usage.output_tokens.as_u64()).unwrap_or_default(),
-            cost: turn.cost_usd.as_f64().unwrap_or_default(),
+            cost: turn.cost_usd.unwrap_or_default(),
         });
     }
 
@@ -60,8 +59,8 @@ impl Summary {
             out.line(&shown!(
                 "{:>5}  {}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
                 row.turn,
-                coloured(&row.outcome, 11),
-                span(row.millis),
+                coloured(&row.status, 11),
+                duration(row.millis),
                 row.calls,
                 count(row.read),
                 count(row.written),
@@ -74,7 +73,7 @@ impl Summary {
                 "{:>5}  {:<11}  {:>8}  {:>5}  {:>8}  {:>8}  {:>8}",
                 "all",
                 "",
-                span(total(|row| row.millis)),
+                duration(total(|row| row.millis)),
                 total(|row| row.calls),
                 count(total(|row| row.read)),
                 count(total(|row| row.written)),
@@ -86,13 +85,13 @@ impl Summary {
     }
 }
 
-/// The outcome in its colour, padded to this width.
-pub(super) fn coloured(outcome: &Outcome, width: usize) -> Shown {
-    let text = line(outcome.as_str());
+/// The status in its colour, padded to this width.
+pub(super) fn coloured(status: &TurnStatus, width: usize) -> Shown {
+    let text = line(status.as_str());
     let text = shown!("{}{}", text, Shown::repeat(" ", width.saturating_sub(text.width())));
-    match outcome {
-        Outcome::Success => text.green(),
-        Outcome::Interrupted => text.yellow(),
+    match status {
+        TurnStatus::Success => text.green(),
+        TurnStatus::Interrupted => text.yellow(),
         _ => text.red(),
     }
 }

@@ -25,14 +25,14 @@ use super::pump::{Progress, pump};
 use super::signals::Target;
 use super::streams::Streams;
 
-/// How long the agent's streams may be silent after its end, while others hold them open.
-const STRAGGLERS: Duration = Duration::from_millis(100);
+/// How long the streams may be silent after the end of the agent, while its child processes hold them open.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// As shells say it: the program cannot be run, or is not there.
+/// The exit codes of shells: the program cannot be run, or does not exist.
 const CANNOT_RUN: u8 = 126;
-const NOT_THERE: u8 = 127;
+const NOT_FOUND: u8 = 127;
 
-/// An agent that runs, in our process group, and dies with us.
+/// A running agent, in our process group. It is killed when this process dies.
 pub(super) struct Agent {
     child: Child,
     target: Target,
@@ -59,13 +59,13 @@ impl Agent {
         Ok(Self { child, target: Target::new(pid), pid })
     }
 
-    /// Where signals go that are meant for it.
+    /// Where its signals go.
     pub(super) fn target(&self) -> Target {
         self.target.clone()
     }
 
     /// Passes everything through until the agent has ended.
-    pub(super) fn converse(mut self, streams: Streams, tap: &Tap) -> anyhow::Result<End> {
+    pub(super) fn run(mut self, streams: Streams, tap: &Tap) -> anyhow::Result<End> {
         let Streams { stdin, stdout, stderr } = streams;
         let missing = "a stream of the agent is missing";
         let its_stdin = file(self.child.stdin.take().context(missing)?.into());
@@ -90,21 +90,21 @@ impl Agent {
             pump(&its_stderr, &stderr, Stream::Stderr, &its_tap, &progress);
             drop(its_stderr);
             let _ = ended.send(());
-            // If the agent has closed its stderr, so do we; if it has ended, we may have to speak.
-            match has_exited.recv_timeout(STRAGGLERS) {
+            // If the agent has closed its stderr, so do we. If it has ended, we may still have to print there.
+            match has_exited.recv_timeout(DRAIN_TIMEOUT) {
                 Err(RecvTimeoutError::Timeout) => drop(stderr),
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => std::mem::forget(stderr),
             }
         })?;
 
-        // Looked at before it is reaped: until then its number is its own.
+        // Wait without reaping it: until then its pid is not reused.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(error) = waitid(WaitId::Pid(self.pid), look) {
             if error != rustix::io::Errno::INTR {
                 break;
             }
         }
-        self.target.is_gone();
+        self.target.mark_gone();
         let status = self.child.wait().context("could not wait for the agent")?;
         drop(exited);
         drain(&ends, [&to_host, &to_stderr]);
@@ -112,13 +112,13 @@ impl Agent {
     }
 }
 
-/// Waits until all that the agent wrote has been passed on. What it leaves running may hold its
-/// streams open, but we cannot outlive it.
+/// Waits until all output of the agent has been passed on. Processes that it leaves running may hold its streams open;
+/// they are not waited for.
 fn drain(ends: &mpsc::Receiver<()>, pumps: [&Progress; 2]) {
     let mut open = pumps.len();
     let mut before = [None; 2];
     while open > 0 {
-        match ends.recv_timeout(STRAGGLERS) {
+        match ends.recv_timeout(DRAIN_TIMEOUT) {
             Ok(()) => open -= 1,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
@@ -137,14 +137,14 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 fn file(stream: OwnedFd) -> File {
-    // A larger pipe means fewer turns of everybody. The system may refuse; then it is as it was.
+    // A larger pipe means fewer context switches. The system may refuse.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&stream, 256 * 1024);
     File::from(stream)
 }
 
 impl End {
-    /// As it stands on the tape.
+    /// The exit, for the tape.
     pub(super) fn exit(&self) -> Exit {
         match (self.0.code(), self.0.signal()) {
             (Some(code), _) => Exit::with_code(code.into()),
@@ -152,7 +152,7 @@ impl End {
         }
     }
 
-    /// Ends as the agent did: by the same signal, or with the code that is returned.
+    /// Ends as the agent did: dies by the same signal, or returns its exit code.
     pub(super) fn follow(&self) -> u8 {
         match self.0.signal() {
             Some(signal) => signal::die_by(signal),
@@ -161,10 +161,10 @@ impl End {
     }
 }
 
-/// Says so, and with which code that ends, if there is no such program.
-pub(super) fn is_missing(command: &[OsString]) -> Option<u8> {
+/// Prints an error and returns the exit code if the program does not exist.
+pub(super) fn refuse_missing(command: &[OsString]) -> Option<u8> {
     let program = Path::new(command.first()?);
-    // As it is looked for when it is started.
+    // The same search as when it is started.
     let is_missing = match program.components().count() > 1 || program.is_absolute() {
         true => !program.exists(),
         false => std::env::var_os("PATH").is_some_and(|path| {
@@ -173,32 +173,33 @@ pub(super) fn is_missing(command: &[OsString]) -> Option<u8> {
     };
     is_missing.then(|| {
         crate::report(&anyhow::anyhow!(
-            "could not start {}: there is no such program, so nothing was recorded",
+            "could not start {}: no such program; nothing was recorded",
             program.display()
         ));
-        NOT_THERE
+        NOT_FOUND
     })
 }
 
-/// Becomes the agent, and dies with its parent: however `record` ends, its agent does not stay.
+/// Replaces this process with the agent, which the kernel kills when its parent dies: however `record` ends, its agent
+/// ends too.
 ///
-/// The parent's death cannot be waited for between fork and exec without `unsafe`. So this program is
-/// started once more, asks for it, and then becomes the agent.
+/// Asking the kernel for that between fork and exec would need `unsafe`. So this program is started once more, asks for
+/// it, and then executes the agent.
 pub(crate) fn start(args: &Start) -> anyhow::Result<u8> {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{getppid, set_parent_process_death_signal};
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have died before that.
+        // The parent may have died before.
         let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
         if u32::try_from(parent).ok() != Some(args.parent) {
-            return Ok(NOT_THERE);
+            return Ok(NOT_FOUND);
         }
     }
-    let Some((program, rest)) = args.command.split_first() else { return Ok(NOT_THERE) };
+    let Some((program, rest)) = args.command.split_first() else { return Ok(NOT_FOUND) };
     let error = Command::new(program).args(rest).exec();
     let code = match error.kind() {
-        io::ErrorKind::NotFound => NOT_THERE,
+        io::ErrorKind::NotFound => NOT_FOUND,
         _ => CANNOT_RUN,
     };
     let program = program.to_string_lossy().into_owned();

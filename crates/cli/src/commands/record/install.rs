@@ -1,4 +1,4 @@
-//! `--install`: a `claude` that is something else.
+//! `record --install`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,27 +6,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use duologue::find::Search;
+use duologue_terminal::{line, print, shown};
 
 use crate::args::Record;
 use crate::install::{self, Script};
-use crate::print;
-use crate::visible::{line, shown};
 
-/// A `claude` in this folder that records.
+/// Writes a `claude` to this folder that records.
 pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
     let folder = install::folder(folder)?;
     let agent = match args.command.first().map(PathBuf::from) {
-        // Looked for now: when it is started, the `claude` that is found first is the one we make.
+        // Find the real one now: later, the `claude` on the PATH is the one that we write.
         Some(program) if program == Path::new("claude") => find(&folder)?,
-        // It is started from anywhere.
+        // It may be started from any directory.
         Some(program) if program.components().count() > 1 => std::path::absolute(program)?,
         Some(program) => program,
         None => find(&folder)?,
     };
-    // The shell would take it for an option.
+    // The shell would read it as an option.
     anyhow::ensure!(
         !agent.as_os_str().as_encoded_bytes().starts_with(b"-"),
-        "{} cannot be the name of a program; write it as a path",
+        "{} cannot be the name of a program; use a path",
         agent.display()
     );
     let agent: Vec<OsString> = std::iter::once(agent.into_os_string())
@@ -64,7 +63,7 @@ pub(super) fn record(folder: &Path, args: &Record) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The installed `claude` that is not the one we make, and records nothing by itself.
+/// The installed `claude` that was not written by `record --install`.
 fn find(folder: &Path) -> anyhow::Result<PathBuf> {
     let ours = |program: &PathBuf| {
         let beside = program.parent().and_then(|entry| fs::canonicalize(entry).ok());

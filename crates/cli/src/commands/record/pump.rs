@@ -1,6 +1,6 @@
-//! Moves bytes from one stream to another, and tells the tape.
+//! Moves bytes from one stream to another, and records them.
 
-mod lane;
+mod splice;
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use duologue_tape::{Stream, Tap};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use lane::{Copied, Lane};
+use splice::{Copied, Splice};
 
-/// How much is moved at once: what a pipe holds, and no more than what the recorder gives back.
+/// The most bytes moved at once: the capacity of a pipe, and no more than the recorder returns for reuse.
 const CHUNK: usize = 64 * 1024;
 
-/// Chunks with less than this in them are copied for the tape: to keep all of their room would cost more.
-const WORTH_SHARING: usize = CHUNK / 2;
+/// Smaller chunks are copied for the tape: to keep their buffers would cost more.
+const MIN_SHARED: usize = CHUNK / 2;
 
-/// How a pump is getting on, for whoever must decide whether to wait for it.
+/// The progress of a pump, to decide whether to wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     moved: AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// How many times something was moved; `None` while somebody must take what we have.
+    /// How many chunks were moved; `None` while one is being written.
     pub(super) fn idle_since(&self) -> Option<u64> {
         let writing = self.writing.load(Ordering::Acquire);
         (!writing).then(|| self.moved.load(Ordering::Acquire))
@@ -36,7 +36,7 @@ impl Progress {
 /// Moves everything until one side ends. Dropping both closes them.
 pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: &Progress) {
     let mut room = Arc::default();
-    let mut lane = Lane::between(from, to);
+    let mut source = Splice::between(from, to);
     loop {
         let Some(buffer) = Arc::get_mut(&mut room) else {
             room = tap.spare().unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: 
         };
         buffer.clear();
         buffer.reserve_exact(CHUNK);
-        let copied = match lane.read(from, buffer) {
+        let copied = match source.read(from, buffer) {
             Ok(_) if buffer.is_empty() => break,
             Ok(copied) => copied,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -56,19 +56,19 @@ pub(super) fn pump(from: &File, to: &File, stream: Stream, tap: &Tap, progress: 
         };
         progress.writing.store(true, Ordering::Release);
         let (chunk, count) = (room.as_slice(), room.len());
-        // Told before it is passed on, or the answer could stand on the tape before the question.
-        // Nothing waits for that.
-        if count < WORTH_SHARING {
+        // Recorded before it is passed on, or an answer could be on the tape before its question. Recording never
+        // waits.
+        if count < MIN_SHARED {
             tap.bytes(stream, chunk);
         } else {
             tap.shared(stream, Arc::clone(&room));
         }
         let passed = match copied {
             Copied::Taken => pass_on(chunk, to),
-            Copied::Left => Lane::hand_over(from, to, count),
+            Copied::Left => Splice::move_on(from, to, count),
         };
         if passed.is_err() {
-            // Nobody reads any more: whoever writes must notice, too.
+            // The reader is gone. Ending here closes the other side, so that the writer notices.
             break;
         }
         progress.moved.fetch_add(1, Ordering::Release);
@@ -87,7 +87,7 @@ fn pass_on(mut chunk: &[u8], mut to: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until it makes sense to try again, if it does.
+/// Waits until the write can be attempted again; returns the error if it cannot.
 fn try_again(error: io::Error, to: &File) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::Interrupted => {}
@@ -97,8 +97,8 @@ fn try_again(error: io::Error, to: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Somebody else has made this stream non-blocking.
+/// Waits for a stream that another process has made non-blocking.
 fn wait(stream: &File, flags: PollFlags) {
-    // If it fails, the next read or write tells why.
+    // If it fails, so does the next read or write.
     let _ = poll(&mut [PollFd::new(stream, flags)], None);
 }

@@ -1,4 +1,4 @@
-//! Signals that are meant for the agent.
+//! Forwards signals to the agent.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +15,13 @@ use signal_hook::low_level::siginfo::Cause;
 
 const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// What a terminal does to its programs. It is passed on, but is no part of the conversation.
+/// Signals of a terminal. They are forwarded, but not recorded.
 const OF_TERMINALS: [i32; 3] = [SIGWINCH, SIGTSTP, SIGCONT];
 
-/// Signals that are the agent's, not ours.
+/// The signals to forward.
 pub(super) struct Signals(SignalsInfo<WithOrigin>);
 
-/// The agent's process, until it is gone: its number may be another's then.
+/// The agent's process, until it has ended: then its pid may be reused.
 #[derive(Clone)]
 pub(super) struct Target(Arc<Mutex<Option<Pid>>>);
 
@@ -30,34 +30,32 @@ impl Target {
         Self(Arc::new(Mutex::new(Some(pid))))
     }
 
-    pub(super) fn is_gone(&self) {
+    pub(super) fn mark_gone(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn send(&self, signal: Signal) {
         if let Some(pid) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            // It may be gone already: then there is nobody to tell.
+            // It may have ended already.
             let _ = kill_process(pid, signal);
         }
     }
 }
 
 impl Signals {
-    /// From here on they wait for [`forward_to`](Self::forward_to).
+    /// Registers the handlers. Signals are queued until [`forward_to`](Self::forward_to).
     pub(super) fn register() -> io::Result<Self> {
-        // A tape that grows beyond the limit of a file is a full disk, and not our end. A handler is not
-        // inherited by the agent; to ignore it would be.
+        // A tape beyond the file size limit is like a full disk, and must not kill us. The agent does not inherit a
+        // handler; it would inherit an ignored signal.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-        // What we were told to ignore, the agent is told, too: nohup does that. With a handler of ours
-        // it would not inherit it.
+        // Signals that are ignored from the start (by nohup) stay ignored: the agent inherits that.
         let ignored = ignored();
-        let heard =
+        let is_handled =
             |signal: &i32| ignored.checked_shr((signal - 1).cast_unsigned()).unwrap_or(0) & 1 == 0;
-        SignalsInfo::new(FORWARDED.into_iter().chain(OF_TERMINALS).filter(heard)).map(Self)
+        SignalsInfo::new(FORWARDED.into_iter().chain(OF_TERMINALS).filter(is_handled)).map(Self)
     }
 
-    /// Passes them on, each once: the agent is in our process group, so that a terminal's Ctrl-C
-    /// reaches it without us.
+    /// Forwards each signal once: the agent is in our process group, so that Ctrl-C of a terminal reaches it directly.
     pub(super) fn forward_to(mut self, target: Target, tap: Tap) -> io::Result<()> {
         let forward = move || {
             for origin in self.0.forever() {
@@ -70,7 +68,7 @@ impl Signals {
                     target.send(signal);
                 }
                 if origin.signal == SIGTSTP {
-                    // Whoever stops the agent waits until we have stopped. If we cannot, we go on.
+                    // Our parent waits until we have stopped. If we cannot, we continue.
                     let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
                 }
             }
@@ -79,7 +77,7 @@ impl Signals {
     }
 }
 
-/// The signals that are ignored from the start, one bit each. Only Linux tells.
+/// The signals that are ignored from the start, one bit each. Only on Linux.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

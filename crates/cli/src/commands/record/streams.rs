@@ -1,29 +1,28 @@
-//! [`Streams`]: our standard streams, so that each can be closed by itself.
+//! [`Streams`]: our standard streams, each of which can be closed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Weak};
 
+use duologue_terminal::{Shown, shown};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-use crate::visible::{Shown, shown};
-
-/// Our standard streams. When one of these is dropped after [`alone`](Self::alone), it is closed.
+/// Our standard streams. When one of these is dropped after [`detach`](Self::detach), it is closed.
 pub(super) struct Streams {
     pub(super) stdin: File,
     pub(super) stdout: File,
     pub(super) stderr: Arc<File>,
 }
 
-/// Where we speak ourselves, as long as the agent has not closed its stderr.
+/// Prints messages of `record` itself, as long as the agent has not closed its stderr.
 #[derive(Clone)]
-pub(super) struct Voice(Weak<File>);
+pub(super) struct Messages(Weak<File>);
 
-impl Voice {
-    pub(super) fn say(&self, text: &Shown) {
+impl Messages {
+    pub(super) fn print(&self, text: &Shown) {
         if let Some(stderr) = self.0.upgrade() {
-            // If nobody listens, nobody is told.
+            // There is no other place to report an error.
             let _ = (&*stderr).write_all(shown!("duologue: {}\n", text).as_str().as_bytes());
         }
     }
@@ -38,12 +37,12 @@ impl Streams {
         })
     }
 
-    pub(super) fn voice(&self) -> Voice {
-        Voice(Arc::downgrade(&self.stderr))
+    pub(super) fn messages(&self) -> Messages {
+        Messages(Arc::downgrade(&self.stderr))
     }
 
-    /// From here on nothing else in this process holds the streams open.
-    pub(super) fn alone(&self) -> io::Result<()> {
+    /// Closes all other handles of the streams in this process.
+    pub(super) fn detach(&self) -> io::Result<()> {
         let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;

@@ -1,39 +1,35 @@
-//! Being the agent on a tape.
+//! Replays the agent of a tape.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read as _, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use duologue_protocol::{Frame, Line, LineDecoder};
+use duologue_protocol::Line;
 use duologue_tape::replay::{Match, Mismatch, Player, Step, Wait};
 use duologue_tape::{Exit, Stream};
+use duologue_terminal::{Foreign, block, line, ours, print, shown};
 use signal_hook::iterator::Signals;
 
+use super::read_lines;
 use crate::args::{Alike, OnMismatch, Replay, Speed};
 use crate::exit;
 use crate::is_broken_pipe;
-use crate::print;
 use crate::signal;
-use crate::visible::{Foreign, block, line, ours, shown};
 
-/// How many of the host's lines may wait. The host waits beyond that.
+/// The most lines of the host in the queue. Beyond that, the host waits.
 const LINES: usize = 1024;
 
-/// How much is written at once, while nobody is waited for.
+/// How much is written at once while there is nothing to wait for.
 const BUFFER: usize = 256 * 1024;
 
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
-
-/// How much longer than on the tape a signal may take after the host's lines have ended. A signal and the end of
-/// input come by different ways, and either may overtake the other.
+/// How much longer than on the tape to wait for a signal after the end of the host's input. Either may arrive first.
 const SIGNAL_GRACE: Duration = Duration::from_secs(5);
 
-/// What the host does.
+/// An action of the host.
 enum Input {
     Line(Line),
     End,
@@ -42,11 +38,9 @@ enum Input {
 
 pub(super) fn run(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> {
     match play(tape, arguments, args) {
-        // A host that reads no more while the agent speaks does something else than then.
+        // A host that stops reading while the agent writes differs from the tape.
         Err(error) if is_broken_pipe(&error) && args.on_mismatch == OnMismatch::Fail => {
-            print::err(&ours(
-                "duologue: the host does not read all that the agent says on the tape",
-            ));
+            print::err(&ours("duologue: the host stopped reading before the end of the tape"));
             Ok(exit::MISMATCH)
         }
         played => played,
@@ -62,7 +56,11 @@ fn play(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> 
     };
     let mut player = Player::new(|| File::open(tape), how).with_context(context)?;
     let header = player.header().with_context(context)?;
-    anyhow::ensure!(header.is_some(), "{} is no tape: `duologue record` makes one", tape.display());
+    anyhow::ensure!(
+        header.is_some(),
+        "{} is not a tape; `duologue record` creates one",
+        tape.display()
+    );
     if let Some(code) = tell_version(header, arguments)? {
         return Ok(code);
     }
@@ -71,7 +69,7 @@ fn play(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> 
         player = player.lenient();
     }
     let host = listen(&player)?;
-    // A pipe holds less than is written at once: then both sides would wait for each other in turns.
+    // A larger pipe holds a whole write, so that the two sides do not wait for each other in turns.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdout(), BUFFER);
     let mut stdout = BufWriter::with_capacity(BUFFER, print::data());
@@ -116,7 +114,7 @@ fn play(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> 
                 stdout.flush()?;
                 if let Some(torn) = player.torn() {
                     print::err(&shown!(
-                        "duologue: line {} of the tape was cut off, and is left out",
+                        "duologue: line {} of the tape was cut off, and is omitted",
                         torn.line
                     ));
                 }
@@ -127,8 +125,8 @@ fn play(tape: &Path, arguments: &[String], args: &Replay) -> anyhow::Result<u8> 
     }
 }
 
-/// What the host does next. Once its lines have `ended`, only a signal can come, and is waited for so long. `None` if
-/// nothing comes.
+/// The next action of the host. After the end of its lines, only a signal can come, until this timeout. `None` if nothing
+/// comes.
 fn next(host: &Receiver<Input>, wait: &Wait, ended: Option<Duration>) -> Option<Input> {
     let Some(patience) = ended else { return host.recv().ok() };
     match wait {
@@ -141,7 +139,7 @@ fn report(mismatch: &Mismatch) {
     print::err(&shown!("duologue: {}", block(Foreign::of(mismatch))));
 }
 
-/// Hosts ask for the version before they start.
+/// Answers `--version`: hosts ask for it before they start the agent.
 fn tell_version(
     header: Option<&duologue_tape::Header>,
     arguments: &[String],
@@ -149,7 +147,8 @@ fn tell_version(
     if !matches!(arguments, [only] if only == "-v" || only == "--version") {
         return Ok(None);
     }
-    let version = header.and_then(|header| header.version.as_deref()).unwrap_or("2.1.325");
+    let version =
+        header.and_then(|header| header.version.as_deref()).unwrap_or(duologue_agent::VERSION);
     print::out().line(&shown!("{} (Claude Code)", line(version)))?;
     Ok(Some(exit::OK))
 }
@@ -158,7 +157,7 @@ fn say(stdout: &mut impl io::Write, stream: Stream, line: &Line) -> io::Result<(
     let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
     match stream {
         Stream::Stderr => {
-            let mut stderr = print::their_stderr();
+            let mut stderr = print::foreign_stderr();
             stderr.write_all(line.raw())?;
             stderr.write_all(end)
         }
@@ -169,7 +168,7 @@ fn say(stdout: &mut impl io::Write, stream: Stream, line: &Line) -> io::Result<(
     }
 }
 
-/// Ends as the agent ended then.
+/// Ends as the recorded agent ended.
 fn follow(exit: Exit) -> u8 {
     match (exit.code, exit.signal) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
@@ -178,7 +177,7 @@ fn follow(exit: Exit) -> u8 {
     }
 }
 
-/// Hears the host: its lines, and those signals that it sent then. Others do what signals do.
+/// Receives the lines of the host and the signals that are on the tape. Other signals have their default effect.
 fn listen(player: &Player<File>) -> anyhow::Result<Receiver<Input>> {
     let (sender, receiver) = mpsc::sync_channel(LINES);
     let wanted: Vec<i32> = (1..32)
@@ -201,7 +200,10 @@ fn listen(player: &Player<File>) -> anyhow::Result<Receiver<Input>> {
             }
         })?;
     }
-    thread::Builder::new().spawn(move || read(&sender))?;
+    thread::Builder::new().spawn(move || {
+        read_lines(io::stdin(), &sender, Input::Line);
+        let _ = sender.send(Input::End);
+    })?;
     Ok(receiver)
 }
 
@@ -209,30 +211,4 @@ fn listen(player: &Player<File>) -> anyhow::Result<Receiver<Input>> {
 fn can_receive(name: &str) -> bool {
     let is_known = (1..32).any(|signal| signal_hook::low_level::signal_name(signal) == Some(name));
     is_known && !["SIGKILL", "SIGSTOP"].contains(&name)
-}
-
-fn read(sender: &SyncSender<Input>) {
-    let mut decoder = LineDecoder::new();
-    let mut chunk = vec![0; CHUNK];
-    let mut stdin = io::stdin().lock();
-    loop {
-        let count = match stdin.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => break,
-        };
-        let mut rest = chunk.get(..count).unwrap_or_default();
-        while let Some(frame) = decoder.next(&mut rest) {
-            if let Frame::Line(line) = frame
-                && sender.send(Input::Line(line)).is_err()
-            {
-                return;
-            }
-        }
-    }
-    if let Some(Frame::Line(line)) = decoder.finish() {
-        let _ = sender.send(Input::Line(line));
-    }
-    let _ = sender.send(Input::End);
 }

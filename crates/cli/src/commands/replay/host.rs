@@ -1,8 +1,8 @@
-//! Being the host on a tape.
+//! Replays the host of a tape.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -10,37 +10,41 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use duologue_protocol::{Frame, Line, LineDecoder};
+use duologue_protocol::Line;
 use duologue_tape::diff::{Comparison, Side};
 use duologue_tape::replay::{HostPlayer, HostStep};
 use duologue_tape::{Event, Exit, ReadError, Reader};
+use duologue_terminal::{block, print};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::read_lines;
 use crate::args::Replay;
 use crate::exit;
 use crate::is_read;
-use crate::print;
-use crate::visible::block;
 
-/// How many of the agent's lines may wait. It waits beyond that.
+/// The most lines of the agent in the queue. Beyond that, the agent waits.
 const LINES: usize = 1024;
 
-/// How long the agent may keep us waiting, unless told.
+/// The default timeout for a line of the agent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often is looked whether the agent has ended.
+/// How often to check whether the agent has ended.
 const POLL: Duration = Duration::from_millis(10);
 
 pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::Result<u8> {
     let context = || format!("could not read {}", tape.display());
     let open = || File::open(tape).with_context(context);
     let (player, mut expected) = (HostPlayer::new(open()?), Reader::new(open()?));
-    // What is no tape, or too new, is found out before anything is started.
+    // Check the tape before the agent is started.
     let header = expected.header().with_context(context)?;
-    anyhow::ensure!(header.is_some(), "{} is no tape: `duologue record` makes one", tape.display());
+    anyhow::ensure!(
+        header.is_some(),
+        "{} is not a tape; `duologue record` creates one",
+        tape.display()
+    );
 
     let (program, rest) = command.split_first().context("name the agent after --")?;
-    // On a terminal, what the agent writes to stderr is shown, not obeyed.
+    // On a terminal, the control characters of its stderr are escaped.
     let stderr = if print::err_is_terminal() { Stdio::piped() } else { Stdio::inherit() };
     let mut child = Command::new(program)
         .args(rest)
@@ -51,14 +55,14 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
         .with_context(|| format!("could not start {}", program.to_string_lossy()))?;
     if let Some(mut stderr) = child.stderr.take() {
         thread::Builder::new()
-            .spawn(move || std::io::copy(&mut stderr, &mut print::their_stderr()))?;
+            .spawn(move || std::io::copy(&mut stderr, &mut print::foreign_stderr()))?;
     }
     let mut talk = Talk::new(child, player, expected)?;
     let complaint =
         talk.hold(args.patience.map_or(PATIENCE, Duration::from_secs)).with_context(context)?;
     talk.compare_rest().with_context(context)?;
 
-    // The exit code does not depend on whether the report is read to its end.
+    // The exit code does not depend on whether the report is read.
     let mut out = print::out();
     let mut same = true;
     let differences = std::iter::from_fn(|| talk.comparison.next_difference());
@@ -71,27 +75,26 @@ pub(super) fn run(tape: &Path, command: &[OsString], args: &Replay) -> anyhow::R
     Ok(if same { exit::OK } else { exit::MISMATCH })
 }
 
-/// Something that happens while the agent is talked to.
+/// Something that the agent does.
 enum Happens {
     /// It has written a line.
     Line(Line),
-    /// What was said to it is written; `false` if it does not read any more.
+    /// The last line was written to it; `false` if it has closed its stdin.
     Written(bool),
-    /// It writes no more.
+    /// It has closed its stdout.
     End,
 }
 
-/// A conversation with an agent that is there.
+/// A conversation with a running agent.
 struct Talk {
     child: Child,
-    /// What is written to it. Writing has a thread of its own: an agent that does not read must not keep us from
-    /// reading what it says.
+    /// The lines to write. A thread writes them: an agent that does not read must not block reading.
     stdin: Option<SyncSender<Line>>,
     happens: Receiver<Happens>,
-    /// It writes no more.
+    /// It has closed its stdout.
     ended: bool,
     player: HostPlayer<File>,
-    /// What was said then, read in step with what is said now.
+    /// The recorded conversation, read in step with the current one.
     expected: Reader<File>,
     comparison: Comparison,
 }
@@ -108,12 +111,15 @@ impl Talk {
         let (lines, to_write) = mpsc::sync_channel(1);
         let written = sender.clone();
         thread::Builder::new().spawn(move || write(stdin, &to_write, &written))?;
-        thread::Builder::new().spawn(move || read(stdout, &sender))?;
+        thread::Builder::new().spawn(move || {
+            read_lines(stdout, &sender, Happens::Line);
+            let _ = sender.send(Happens::End);
+        })?;
         let (stdin, ended, comparison) = (Some(lines), false, Comparison::new());
         Ok(Self { child, stdin, happens, ended, player, expected, comparison })
     }
 
-    /// Says all that the host said then. What it had to give up on, if anything.
+    /// Writes all lines of the recorded host. Returns what went wrong, if anything.
     fn hold(&mut self, patience: Duration) -> anyhow::Result<Option<String>> {
         let mut complaint = None;
         while complaint.is_none() {
@@ -126,12 +132,12 @@ impl Talk {
                         complaint = Some(format!("the agent ended; expected {what}"));
                     }
                     Some(_) => {}
-                    None => complaint = Some(format!("the agent keeps us waiting for {what}")),
+                    None => complaint = Some(format!("timeout; expected {what}")),
                 },
                 _ => break,
             }
         }
-        // A tape that was cut off does not tell when the host closed the agent's stdin: now at the latest.
+        // If the tape was cut off, the host closes the agent's stdin now.
         self.stdin = None;
         while complaint.is_none() && !self.ended && self.next(patience)?.is_some() {}
         let status = match complaint {
@@ -141,8 +147,8 @@ impl Talk {
         let status = match status {
             Some(status) => status,
             None => {
-                complaint.get_or_insert_with(|| "the agent does not end".to_owned());
-                // It is gone, or does not do what it should.
+                complaint.get_or_insert_with(|| "the agent does not exit".to_owned());
+                // It may have ended already.
                 let _ = self.child.kill();
                 self.child.wait()?
             }
@@ -157,7 +163,7 @@ impl Talk {
         Ok(complaint)
     }
 
-    /// The next thing that happens; `None` if nothing does for so long.
+    /// The next action of the agent; `None` after a timeout.
     fn next(&mut self, patience: Duration) -> anyhow::Result<Option<Happens>> {
         if self.ended {
             return Ok(Some(Happens::End));
@@ -170,14 +176,14 @@ impl Talk {
         match &happens {
             Happens::Line(line) => self.hear(line)?,
             Happens::End => self.ended = true,
-            // What it says tells the rest.
+            // Its output shows the rest.
             Happens::Written(false) => self.stdin = None,
             Happens::Written(true) => {}
         }
         Ok(Some(happens))
     }
 
-    /// Waits for the agent's end. `None` if it takes too long.
+    /// Waits for the agent to exit. `None` after a timeout.
     fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let until = Instant::now().checked_add(patience);
         loop {
@@ -191,7 +197,7 @@ impl Talk {
         }
     }
 
-    /// Something happens now, and something happened then.
+    /// Takes an event of the current conversation, and one of the recorded one.
     fn compare(&mut self, event: &Event) -> Result<(), ReadError> {
         if let Some(entry) = self.expected.next_entry()? {
             self.comparison.take(Side::A, &entry.event);
@@ -213,7 +219,7 @@ impl Talk {
         self.compare(&Event::ToHost(line.clone()))
     }
 
-    /// Says a line, and listens meanwhile. A complaint if the agent does not read it.
+    /// Writes a line, and reads in the meantime. Returns an error message if the agent does not read it.
     fn say(&mut self, line: &Line, patience: Duration) -> anyhow::Result<Option<String>> {
         self.compare(&Event::ToAgent(line.clone()))?;
         let Some(stdin) = &self.stdin else { return Ok(None) };
@@ -225,7 +231,7 @@ impl Talk {
             match self.next(patience)? {
                 Some(Happens::Written(_) | Happens::End) => return Ok(None),
                 Some(Happens::Line(_)) => {}
-                None => return Ok(Some("the agent does not read what it is told".to_owned())),
+                None => return Ok(Some("the agent does not read its stdin".to_owned())),
             }
         }
     }
@@ -234,13 +240,13 @@ impl Talk {
         let number =
             (1..32).find(|number| signal_hook::low_level::signal_name(*number) == Some(name));
         if let Some(signal) = number.and_then(Signal::from_named_raw) {
-            // It may be gone already.
+            // It may have ended already.
             let _ = kill_process(Pid::from_child(&self.child), signal);
         }
     }
 }
 
-/// Writes one line after the other.
+/// Writes the lines.
 fn write(mut stdin: ChildStdin, lines: &Receiver<Line>, written: &SyncSender<Happens>) {
     for line in lines {
         let end: &[u8] = if line.has_newline() { b"\n" } else { b"" };
@@ -250,29 +256,4 @@ fn write(mut stdin: ChildStdin, lines: &Receiver<Line>, written: &SyncSender<Hap
             return;
         }
     }
-}
-
-fn read(mut stdout: impl Read, sender: &SyncSender<Happens>) {
-    let mut decoder = LineDecoder::new();
-    let mut chunk = vec![0; 64 * 1024];
-    loop {
-        let count = match stdout.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => break,
-        };
-        let mut rest = chunk.get(..count).unwrap_or_default();
-        while let Some(frame) = decoder.next(&mut rest) {
-            if let Frame::Line(line) = frame
-                && sender.send(Happens::Line(line)).is_err()
-            {
-                return;
-            }
-        }
-    }
-    if let Some(Frame::Line(line)) = decoder.finish() {
-        let _ = sender.send(Happens::Line(line));
-    }
-    let _ = sender.send(Happens::End);
 }

@@ -1,27 +1,26 @@
-//! What goes to stdout.
+//! The answer on stdout.
 
 use duologue::{Event, Message, TurnOutcome};
 use duologue_protocol::{Line, visible};
+use duologue_terminal::{block, print};
 use tokio::io::{AsyncWriteExt as _, Stdout};
 
 use crate::args::{Output, Run};
-use crate::print;
 use crate::runtime::Interrupts;
-use crate::visible::block;
 
-/// How many bytes go to a terminal before Ctrl-C is looked at.
-const AT_ONCE: usize = 4096;
+/// How many bytes are printed to a terminal between two checks for Ctrl-C.
+const PIECE: usize = 4096;
 
-/// Stdout, and nothing but what was asked for.
+/// Stdout in the chosen format.
 pub(super) struct Answer {
     out: Stdout,
     kind: Kind,
     is_terminal: bool,
-    /// What was written of the text that is being streamed.
+    /// The part of the streamed text that was printed.
     streamed: String,
-    /// Whether the last character was no newline.
+    /// Whether the last line is unfinished.
     inside_a_line: bool,
-    /// How often the person pressed Ctrl-C: after the first time, no more text is printed.
+    /// Counts Ctrl-C: after the first, no more text is printed.
     interrupts: Interrupts,
     wrote: bool,
 }
@@ -29,7 +28,7 @@ pub(super) struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Text,
-    /// The value that a schema asked for.
+    /// The value of --schema.
     Value,
     Result,
     Lines,
@@ -54,17 +53,17 @@ impl Answer {
         }
     }
 
-    /// Whether the person sees an unfinished line.
+    /// Whether a terminal shows an unfinished line.
     pub(super) const fn is_inside_a_line(&self) -> bool {
         self.inside_a_line && self.is_terminal
     }
 
-    /// Whether it has something to write for this event: texts of the main agent.
+    /// Whether it prints something for this event: texts of the main agent.
     pub(super) fn takes(&self, event: &Event) -> bool {
         let is_text = match event {
             Event::TextDelta(_) => true,
-            // What the CLI says in place of the model is no answer.
-            Event::Text(text) => text.error.value().is_none(),
+            // An error text of the CLI is not an answer.
+            Event::Text(text) => text.error.is_none(),
             Event::BlockAbandoned(_) => self.inside_a_line,
             _ => false,
         };
@@ -74,12 +73,12 @@ impl Answer {
     pub(super) async fn event(&mut self, event: &Event) -> anyhow::Result<()> {
         match event {
             Event::TextDelta(delta) => {
-                let text = delta.text.as_str().unwrap_or_default();
+                let text = delta.text.as_str();
                 self.streamed.push_str(text);
                 self.write(text).await
             }
             Event::Text(text) => {
-                let text = text.text.as_str().unwrap_or_default();
+                let text = text.text.as_str();
                 let streamed = std::mem::take(&mut self.streamed);
                 match text.strip_prefix(streamed.as_str()) {
                     Some(rest) => self.write(rest).await?,
@@ -97,7 +96,7 @@ impl Answer {
         }
     }
 
-    /// A line of the agent, as it is.
+    /// Prints a line of the agent unchanged.
     pub(super) async fn line(&mut self, line: &Line) -> anyhow::Result<()> {
         if self.kind == Kind::Lines {
             self.data(line.raw()).await?;
@@ -106,7 +105,7 @@ impl Answer {
         Ok(())
     }
 
-    /// The turn has ended.
+    /// Prints the end of the answer.
     pub(super) async fn finish(
         &mut self,
         outcome: &TurnOutcome,
@@ -115,7 +114,7 @@ impl Answer {
         match self.kind {
             Kind::Text => {
                 self.end_line().await?;
-                // What a command or a hook says is in no message.
+                // The output of a command or a hook is not in a message.
                 if !self.wrote && outcome.is_success() && !outcome.text().is_empty() {
                     self.write(outcome.text()).await?;
                     self.end_line().await?;
@@ -145,8 +144,8 @@ impl Answer {
             self.out.flush().await?;
             return Ok(());
         }
-        // A terminal may be slow, and what a person has interrupted must end soon.
-        for piece in block(text).pieces(AT_ONCE) {
+        // A terminal may be slow, and Ctrl-C must stop the output soon.
+        for piece in block(text).pieces(PIECE) {
             if self.interrupts.count() > 0 {
                 break;
             }
@@ -165,7 +164,7 @@ impl Answer {
         Ok(())
     }
 
-    /// A line of JSON. On a terminal, its hidden characters are escaped.
+    /// Prints a line of JSON. On a terminal, its control characters are escaped.
     async fn data(&mut self, line: &[u8]) -> anyhow::Result<()> {
         if self.is_terminal {
             let text = String::from_utf8_lossy(line);

@@ -1,14 +1,13 @@
-//! What goes to stderr: what the agent does, one line each.
+//! Progress on stderr: one line for each thing that the agent does.
 
 use duologue::Event;
-use duologue_protocol::{Field, Text};
+use duologue_protocol::Text;
+use duologue_protocol::message::ApiErrorKind;
+use duologue_terminal::checklist::Checklist;
+use duologue_terminal::print::{self, Spinner};
+use duologue_terminal::{Foreign, Shown, block, line, ours, shown, summary};
 
-use crate::print::{self, Spinner};
-use crate::todos::Todos;
-use crate::visible::{Foreign, Shown, block, line, ours, shown};
-use crate::words;
-
-/// How wide lines are where nobody looks.
+/// The width of lines if stderr is not a terminal.
 const WIDTH_OF_A_PIPE: usize = 120;
 
 /// Stderr: a line for each tool call, and a spinner on a terminal.
@@ -17,8 +16,8 @@ pub(super) struct Progress {
     width: usize,
     spinner: Option<Spinner>,
     is_stopping: bool,
-    todos: Todos,
-    /// An error of the API that may be why the turn fails.
+    checklist: Checklist,
+    /// An error of the API. If the turn fails with it, it is printed only once.
     held: Option<String>,
 }
 
@@ -30,12 +29,12 @@ impl Progress {
             width,
             spinner: None,
             is_stopping: false,
-            todos: Todos::default(),
+            checklist: Checklist::default(),
             held: None,
         }
     }
 
-    /// The agent is at it. Only a terminal shows that.
+    /// Shows a spinner with this text, on a terminal.
     pub(super) fn busy(&mut self, with: &Shown) {
         if self.quiet || self.is_stopping {
             return;
@@ -47,16 +46,16 @@ impl Progress {
         }
     }
 
-    /// Makes room for something else.
+    /// Hides the spinner.
     pub(super) fn hide(&mut self) {
         self.spinner = None;
     }
 
-    /// The turn was interrupted and has not ended yet.
+    /// Shows that the turn was interrupted and has not ended yet.
     pub(super) fn stopping(&mut self) {
         self.is_stopping = true;
         self.hide();
-        let what = ours("interrupting; Ctrl-C once more ends everything at once");
+        let what = ours("interrupting; press Ctrl-C again to kill the agent");
         self.spinner = Some(Spinner::start(&what));
     }
 
@@ -64,19 +63,19 @@ impl Progress {
         self.is_stopping
     }
 
-    /// Something that is good to know.
+    /// Prints a note.
     pub(super) fn note<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         if !self.quiet {
             self.print(&shown!("{} {}", ours("note:").cyan().bold(), block(text)));
         }
     }
 
-    /// Something that the person should see to.
+    /// Prints a warning.
     pub(super) fn warn<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         self.print(&shown!("{} {}", ours("warning:").yellow().bold(), block(text)));
     }
 
-    /// What went wrong.
+    /// Prints an error.
     pub(super) fn error<'t>(&mut self, text: impl Into<Foreign<'t>>) {
         let text = text.into();
         if self.held.as_deref().is_some_and(|held| text.raw().contains(held)) {
@@ -87,7 +86,7 @@ impl Progress {
         print::titled("error:", text);
     }
 
-    /// Prints what was held back.
+    /// Prints the error that was held back.
     pub(super) fn rest(&mut self) {
         if let Some(held) = self.held.take()
             && !self.quiet
@@ -96,7 +95,7 @@ impl Progress {
         }
     }
 
-    /// A line that is not worth a word in a quiet run.
+    /// Prints a line, unless --quiet is given.
     pub(super) fn aside(&mut self, text: &Shown) {
         if !self.quiet {
             self.print(&text.dimmed());
@@ -122,7 +121,7 @@ impl Progress {
         self.print(&row.trim_end().cut(self.width));
     }
 
-    /// Tells an event, if it is worth a line. `below`: stdout shows an unfinished line.
+    /// Prints a line about an event, if it is worth one. `below`: the last line of stdout is unfinished.
     pub(super) fn event(&mut self, event: &Event, below: bool) {
         if self.quiet {
             return;
@@ -144,61 +143,67 @@ impl Progress {
         }
         match event {
             Event::ToolCall(call) => {
-                let name = call.name.as_str().unwrap_or("tool").to_owned();
-                let list = self.todos.call(call);
-                let what = if list.is_some() { Foreign::default() } else { words::call(call) };
-                self.row(event, &ours("·").blue(), &name, &what);
+                let name = call.name.as_str();
+                let list = self.checklist.call(call);
+                let what =
+                    if list.is_some() { Foreign::default() } else { summary::tool_call(call) };
+                self.row(event, &ours("·").blue(), name, &what);
                 let indent = if event.agent().is_some() { "    " } else { "  " };
                 for item in list.unwrap_or_default() {
                     self.print(&shown!("{}{}", indent, item).cut(self.width));
                 }
-                self.busy(&line(&name));
+                self.busy(&line(name));
             }
             Event::ToolResult(result) => {
-                self.todos.result(result);
-                if result.is_error.is_true() {
+                self.checklist.result(result);
+                if result.is_error {
                     let mark = shown!("  {}", ours("✗").red());
-                    self.row(event, &mark, "", words::content(&result.content));
+                    self.row(event, &mark, "", summary::tool_result(result.content.as_ref()));
                 }
                 self.busy(&ours("waiting for the model"));
             }
-            // What the API says in place of the model is mostly how the turn ends: once is enough.
-            Event::Text(text) if text.error.value().is_some() && event.agent().is_none() => {
+            // An error of the API usually ends the turn: print it only once.
+            Event::Text(text) if text.error.is_some() && event.agent().is_none() => {
                 self.rest();
-                self.held = Some(said(&text.text).trim().to_owned());
+                self.held = Some(text.text.trim().to_owned());
             }
-            Event::Text(text) if text.error.value().is_some() => {
-                self.row(event, &ours("✗").red(), "", said(&text.text));
+            Event::Text(text) if text.error.is_some() => {
+                self.row(event, &ours("✗").red(), "", &text.text);
             }
             Event::Text(_) => self.busy(&ours("waiting for the model")),
             Event::Thinking(_) | Event::ThinkingDelta(_) => self.busy(&ours("thinking")),
             Event::ToolCallStarted(call) => self.busy(&line(&call.name)),
             Event::AgentFinished(end) => {
-                self.row(event, &ours("■").cyan(), said(&end.status), said(&end.summary));
+                self.row(
+                    event,
+                    &ours("■").cyan(),
+                    said(end.status.as_ref()),
+                    said(end.summary.as_ref()),
+                );
             }
             Event::ApiRetry(retry) => {
                 let what = format!(
                     "{} of {}: {} {}",
-                    retry.attempt.as_u64().unwrap_or_default(),
-                    retry.max_retries.as_u64().unwrap_or_default(),
-                    retry.error.as_str().unwrap_or_default(),
-                    retry.status.value().map(ToString::to_string).unwrap_or_default(),
+                    retry.attempt.unwrap_or_default(),
+                    retry.max_retries.unwrap_or_default(),
+                    retry.error.as_ref().map_or("", ApiErrorKind::as_str),
+                    retry.status.map(|status| status.to_string()).unwrap_or_default(),
                 );
                 self.row(event, &ours("↻").yellow(), "retry", &what);
                 self.busy(&ours("waiting for the API"));
             }
             Event::ModelFallback(change) => {
-                let what = format!("{} → {}", said(&change.from), said(&change.to));
+                let what = format!("{} → {}", &change.from, said(change.to.as_ref()));
                 self.row(event, &ours("↻").yellow(), "model", &what);
             }
             Event::Compacted(_) => {
                 self.row(event, &ours("·").blue(), "compacted", "");
             }
             Event::Error(error) => {
-                self.row(event, &ours("✗").red(), said(&error.kind), said(&error.message));
+                self.row(event, &ours("✗").red(), said(error.kind.as_ref()), &error.message);
             }
             Event::MalformedLine(line) => {
-                self.row(event, &ours("✗").red(), "malformed line", said(&line.reason));
+                self.row(event, &ours("✗").red(), "malformed line", &line.reason);
             }
             _ => {}
         }
@@ -211,6 +216,6 @@ impl Drop for Progress {
     }
 }
 
-fn said(field: &Field<Text>) -> &str {
-    field.as_str().unwrap_or_default()
+fn said(text: Option<&Text>) -> &str {
+    text.map(Text::as_str).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Where the prompt comes from.
+//! Reads the prompt.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
@@ -9,8 +9,7 @@ use anyhow::Context as _;
 use crate::args::Run;
 use crate::limit::Limit;
 
-/// The prompt: what was typed, what stands in the file, or both. Reading counts for the limit, too: a
-/// pipe may never end.
+/// The prompt: the argument, the file, or both. The time limit applies: a pipe may never end.
 pub(super) fn read(args: &Run, limit: &Limit) -> anyhow::Result<String> {
     let stdin = Path::new("-");
     let typed = args.prompt.as_deref().filter(|prompt| *prompt != "-");
@@ -20,7 +19,7 @@ pub(super) fn read(args: &Run, limit: &Limit) -> anyhow::Result<String> {
         (None, Some(file)) => {
             anyhow::ensure!(
                 args.prompt.is_none() || file == stdin,
-                "the prompt is to come from stdin and from --file: leave one out"
+                "the prompt cannot come from both stdin and --file"
             );
             from(file, limit)?
         }
@@ -45,7 +44,7 @@ fn from(path: &Path, limit: &Limit) -> anyhow::Result<String> {
     }
     let (send, receive) = std::sync::mpsc::sync_channel(1);
     let path = path.to_owned();
-    // It ends with this program, if it does not end before.
+    // The thread ends with this process at the latest.
     std::thread::spawn(move || send.send(whole(&path)));
     match receive.recv_timeout(limit.left().unwrap_or(Duration::MAX)) {
         Ok(text) => text,

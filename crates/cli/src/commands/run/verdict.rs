@@ -1,14 +1,13 @@
-//! What a turn came to: the last words on stderr, and the exit code.
+//! The outcome of a turn: the last lines on stderr, and the exit code.
 
 use duologue::TurnOutcome;
 use duologue_protocol::lines::{ResultSubtype, TerminalReason, TurnResult};
+use duologue_terminal::{Shown, line, shown, summary};
 
 use super::Stopped;
 use super::progress::Progress;
 use crate::args::Run;
 use crate::exit;
-use crate::visible::{Shown, line, shown};
-use crate::words;
 
 pub(super) fn judge(
     args: &Run,
@@ -19,7 +18,7 @@ pub(super) fn judge(
 ) -> anyhow::Result<u8> {
     let denied = denied(outcome, result);
     if let Some(denied) = &denied {
-        progress.warn(format!("not allowed: {denied}. {}", hint(args)));
+        progress.warn(format!("denied: {denied}. {}", hint(args)));
     }
     let code = if outcome.is_success() {
         if args.schema.is_some() && outcome.structured_output().is_none() {
@@ -38,17 +37,14 @@ pub(super) fn judge(
     Ok(code)
 }
 
-/// What can still be done about it.
+/// How to allow the tools.
 fn hint(args: &Run) -> &'static str {
     let edits = args.session.permission_mode.as_deref() == Some("acceptEdits");
     match (args.yes, edits) {
-        (true, _) => "--yes does not overrule rules and modes that forbid something",
-        (false, true) => {
-            "Nobody is asked in a run: allow them with --allowed-tools, or --yes for everything"
-        }
+        (true, _) => "--yes does not override rules and modes that deny something",
+        (false, true) => "Allow them with --allowed-tools, or everything with --yes",
         (false, false) => {
-            "Nobody is asked in a run: allow them with --allowed-tools, --permission-mode \
-             acceptEdits, or --yes for everything"
+            "Allow them with --allowed-tools or --permission-mode acceptEdits, or everything with --yes"
         }
     }
 }
@@ -62,10 +58,10 @@ fn failed(
     let reason = result.and_then(|result| result.terminal_reason.value());
     let subtype = result.and_then(|result| result.subtype.value());
     let error = outcome.error().unwrap_or_default().to_owned();
-    if let Some(limit) = &stopped.by_clock {
+    if let Some(limit) = &stopped.by_timeout {
         return (exit::FAILED, limit.to_string());
     }
-    if stopped.by_person {
+    if stopped.by_user {
         return (exit::INTERRUPTED, "interrupted".to_owned());
     }
     let over_budget = subtype == Some(&ResultSubtype::ErrorMaxBudgetUsd)
@@ -73,13 +69,13 @@ fn failed(
     if over_budget {
         return (exit::OVER_BUDGET, error);
     }
-    // What the API did to the turn is not the denial's doing.
+    // An error of the API is not caused by the denial.
     let by_api = result.is_some_and(|result| result.api_error_status.value().is_some())
         || reason == Some(&TerminalReason::ApiError);
     (if denied && !by_api { exit::DENIED } else { exit::FAILED }, error)
 }
 
-/// The tools that were not allowed, each once, with how often.
+/// The denied tools, each once, with a count.
 fn denied(outcome: &TurnOutcome, result: Option<&TurnResult>) -> Option<String> {
     let denials = result.map(|result| result.permission_denials.items()).unwrap_or_default();
     let mut tools: Vec<(&str, usize)> = Vec::new();
@@ -103,8 +99,8 @@ fn denied(outcome: &TurnOutcome, result: Option<&TurnResult>) -> Option<String> 
 
 fn bill(outcome: &TurnOutcome) -> Shown {
     let finished = outcome.finished();
-    let mut parts = vec![words::bill(finished)];
-    parts.extend(finished.duration_ms.as_u64().map(words::span));
+    let mut parts = vec![summary::cost(finished)];
+    parts.extend(finished.duration_ms.map(summary::duration));
     parts.extend(outcome.session_id().map(|id| shown!("session {}", line(id.as_str()))));
     parts.retain(|part| !part.is_empty());
     Shown::join(parts, " · ")

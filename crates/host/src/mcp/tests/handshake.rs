@@ -93,6 +93,12 @@ async fn a_raw_server_is_a_function() {
     assert_eq!(agent.send(INITIALIZED).await, None);
 }
 
+#[test]
+fn the_manifest_uses_the_newest_version_with_a_handshake() {
+    let newest = rmcp::model::ProtocolVersion::LATEST_WITH_INITIALIZE;
+    assert_eq!(super::super::manifest::PROTOCOL_VERSION, newest.as_str());
+}
+
 #[tokio::test]
 async fn a_manifest_is_the_handshake() {
     let server = empty().tool(mcp::tool("add", "Adds", async |_: ()| 5));

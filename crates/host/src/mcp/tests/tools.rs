@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::super::{self as mcp, ContentBlock, McpServer, ToolCall};
+use super::super::{self as mcp, CallContext, ContentBlock, McpServer};
 use super::*;
 
 #[derive(Deserialize, JsonSchema)]
@@ -156,7 +156,7 @@ async fn results_of_all_kinds() {
         .tool(mcp::tool("nothing", "", async |_: ()| ()))
         .tool(mcp::tool("flag", "", async |_: ()| Ok::<_, std::io::Error>(true)))
         .tool(mcp::tool("whole", "", async |_: ()| mcp::CallToolResult::success(vec![])))
-        .tool(mcp::tool_with("who", "", async |_: (), call: ToolCall| {
+        .tool(mcp::tool_with("who", "", async |_: (), call: CallContext| {
             assert_eq!(call.meta().get("progressToken").unwrap().as_json(), "2");
             call.tool_use_id().unwrap().to_string()
         }));
@@ -200,4 +200,22 @@ async fn a_server_may_be_shared() {
     let boxed: Box<dyn McpServer> = Box::new(shared);
     assert_eq!(boxed.name(), "calc");
     assert_eq!(text(&Agent::of(&boxed).send(ADD).await.unwrap()), "5");
+}
+
+#[tokio::test]
+async fn tools_of_a_blocking_session_may_block() {
+    // Both calls wait for each other, and the runtime has one thread.
+    let together = Arc::new(std::sync::Barrier::new(2));
+    let wait = mcp::tool("wait", "", move |_: ()| {
+        let together = Arc::clone(&together);
+        async move {
+            together.wait();
+        }
+    });
+    let (mut outbox, _messages) = Outbox::channel(1);
+    outbox.handlers_block = true;
+    let agent = Agent(mcp::server("blocking").tool(wait).connect(outbox));
+    let (one, other) =
+        tokio::join!(agent.call(1, "wait", json!({})), agent.call(2, "wait", json!({})));
+    assert_eq!((&one["id"], &other["id"]), (&json!(1), &json!(2)));
 }

@@ -1,4 +1,4 @@
-//! What the host says. A thread reads, so that the host is never held up by what we write.
+//! The lines of the host. A thread reads them, so that the host is never blocked by our output.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::stdio::{dup2_stdin, stdin};
 
-/// How many lines wait for the script before the host has to.
+/// How many lines are queued before the host has to wait.
 const MOST_LINES: usize = 4096;
 
 const STOP: u8 = b's';
@@ -34,7 +34,7 @@ pub(super) enum Patience {
     Endless,
 }
 
-/// What came.
+/// What was received.
 pub(super) enum Heard {
     Line(Vec<u8>),
     Nothing,
@@ -42,14 +42,14 @@ pub(super) enum Heard {
 }
 
 impl Input {
-    /// Reads stdin from now on, and keeps every line in this file.
+    /// Starts to read stdin, and appends every line to this file.
     pub(super) fn new(log: Option<File>) -> io::Result<Self> {
         let (sender, lines) = sync_channel(MOST_LINES);
         let (done, obeyed) = sync_channel(1);
         let (reader, orders) = io::pipe()?;
         thread::spawn(move || {
             if read(&sender, log, &reader, &done).is_ok() {
-                // Whoever has stopped reading has not seen the end.
+                // After `StopReading`, the end is not reported.
                 drop(sender);
             }
             obey_rest(reader, &done);
@@ -57,7 +57,7 @@ impl Input {
         Ok(Self { lines, stash: VecDeque::new(), orders, obeyed, ended: false })
     }
 
-    /// The next line. After the end nothing more comes, however long one waits.
+    /// The next line. After the end, it waits for the whole timeout.
     pub(super) fn next(&mut self, patience: Patience) -> Heard {
         const SHORT: Duration = Duration::from_millis(2);
         if let Some(line) = self.stash.pop_front() {
@@ -89,7 +89,7 @@ impl Input {
         }
     }
 
-    /// Reads no more.
+    /// Stops reading.
     pub(super) fn stop(&mut self) {
         self.order(STOP);
     }
@@ -103,7 +103,7 @@ impl Input {
         if self.orders.write_all(&[order]).is_err() {
             return;
         }
-        // The reader may be stuck with a line that we have not taken.
+        // The reader may be blocked on a full queue.
         while let Err(TryRecvError::Empty) = self.obeyed.try_recv() {
             if let Ok(line) = self.lines.recv_timeout(Duration::from_millis(1)) {
                 self.stash.push_back(line);
@@ -112,14 +112,14 @@ impl Input {
     }
 }
 
-/// Nothing more, for ever.
+/// Waits forever.
 pub(super) fn rest() -> ! {
     loop {
         thread::park();
     }
 }
 
-/// Reads until the end (`Ok`), or until it is told to stop.
+/// Reads until the end (`Ok`), or until it is stopped.
 fn read(
     lines: &SyncSender<Vec<u8>>,
     mut log: Option<File>,
@@ -129,7 +129,7 @@ fn read(
     let mut buffer = vec![0; 64 * 1024];
     let mut line = Vec::new();
     loop {
-        // A read that waits would keep the pipe open after we have closed it.
+        // A blocked read would keep the pipe open after we have closed it.
         let mut both =
             [PollFd::from_borrowed_fd(stdin(), PollFlags::IN), PollFd::new(&orders, PollFlags::IN)];
         let polled = poll(&mut both, None);

@@ -1,13 +1,13 @@
-//! The lines of the CLI, as they were recorded.
+//! The lines of the CLI, as recorded.
 
 use serde_json::{Map, Value, json};
 
-use super::VERSION;
 use super::prompts::Turn;
+use crate::peers::imitated_version;
 
 const MODEL: &str = "claude-opus-5-5";
 
-/// Makes lines, with names that do not repeat.
+/// Creates lines with unique ids.
 pub(super) struct Lines {
     pub(super) session: String,
     pub(super) mode: String,
@@ -42,7 +42,7 @@ impl Lines {
         }
     }
 
-    /// A number that was never given before.
+    /// A unique number.
     pub(super) const fn serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial
@@ -52,7 +52,7 @@ impl Lines {
         format!("{:08x}-0000-4000-8000-{:012x}", std::process::id(), self.serial())
     }
 
-    /// The line with the ids that most lines have.
+    /// Adds the ids that most lines have.
     pub(super) fn stamped(&mut self, mut line: Value) -> Value {
         line["uuid"] = self.uuid().into();
         line["session_id"] = self.session.as_str().into();
@@ -71,7 +71,7 @@ impl Lines {
             "permissionMode": self.mode,
             "slash_commands": ["clear", "compact", "context"],
             "apiKeySource": "ANTHROPIC_API_KEY",
-            "claude_code_version": VERSION,
+            "claude_code_version": imitated_version(),
             "output_style": "default",
             "agents": ["claude", "Explore", "general-purpose", "Plan"],
             "skills": [],
@@ -111,7 +111,7 @@ impl Lines {
                 "apiProvider": "firstParty",
             },
             "pid": std::process::id(),
-            "claude_code_version": VERSION,
+            "claude_code_version": imitated_version(),
             "current_permission_mode": self.mode,
             "fast_mode_state": "off",
             "session_state": "idle",
@@ -227,7 +227,7 @@ impl Lines {
     }
 }
 
-/// Says which prompts a line is for.
+/// Adds the prompts that a line belongs to.
 pub(super) fn mark(line: &mut Map<String, Value>, turn: &Turn) {
     if let Some(uuid) = &turn.uuid {
         line.insert("user_message_uuid".to_owned(), uuid.as_str().into());

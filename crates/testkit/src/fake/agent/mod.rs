@@ -25,12 +25,10 @@ use prompts::{Prompt, Turn};
 use super::script::Script;
 use super::stage::Start;
 use super::{SCRIPT_VAR, files};
+use crate::peers::imitated_version;
 
-/// Says which life this is to a process that takes it over.
+/// The number of the run, for a process that replaces this one.
 const LIFE_VAR: &str = "FAKE_AGENT_LIFE";
-
-/// The version it says it is.
-const VERSION: &str = "2.1.325";
 
 /// How many lines of the host are kept for steps that wait for one.
 const MOST_SEEN: usize = 4096;
@@ -41,7 +39,7 @@ pub fn play() -> ExitCode {
         std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
     if args.iter().any(|arg| arg == "--version" || arg == "-v") {
         let mut output = Output::new(None, None);
-        output.line(format!("{VERSION} (Claude Code)"));
+        output.line(format!("{} (Claude Code)", imitated_version()));
         return ExitCode::SUCCESS;
     }
     match begin(args) {
@@ -97,7 +95,7 @@ fn begin(args: Vec<String>) -> io::Result<Agent> {
     })
 }
 
-/// The first life that nobody has begun.
+/// The first run that has not begun.
 fn claim(dir: &Path) -> io::Result<usize> {
     let mut life = 0;
     loop {
@@ -109,8 +107,7 @@ fn claim(dir: &Path) -> io::Result<usize> {
     }
 }
 
-/// Starts this program again, in this process, so that it ignores TERM: a shell can say so, and it is
-/// inherited.
+/// Executes this program again through a shell that ignores TERM, because that is inherited.
 fn deaf(life: usize) -> io::Error {
     let program = std::env::current_exe().map_or_else(|_| OsString::from("fake-agent"), Into::into);
     Command::new("/bin/sh")
@@ -129,16 +126,16 @@ fn complain(text: &str) {
     let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Why the agent does not go on with its steps.
+/// Why the agent stops its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// The turn was interrupted.
     Aborted,
-    /// It is to exit.
+    /// The agent exits.
     Exit(u8),
 }
 
-/// A line of the host that no step has waited for.
+/// A line of the host that no step has consumed.
 struct Seen {
     number: u64,
     line: Value,
@@ -159,9 +156,9 @@ struct Agent {
     turns: usize,
     seen: VecDeque<Seen>,
     seen_ever: u64,
-    /// What the host has not answered: the id and the subtype.
+    /// Unanswered requests to the host: id and subtype.
     asks: Vec<(String, String)>,
-    /// The requests of the host that steps are running for.
+    /// The requests of the host whose steps are running.
     current: Vec<Value>,
     ended: bool,
     /// Whether the last result was an error.
@@ -195,7 +192,7 @@ impl Agent {
         }
     }
 
-    /// Takes one line of the host, if there is one.
+    /// Handles one line of the host, if there is one.
     fn listen(&mut self, patience: Patience) -> Result<bool, Stop> {
         match self.input.next(patience) {
             Heard::Line(line) => self.hear(&line)?,
@@ -209,7 +206,7 @@ impl Agent {
         Ok(true)
     }
 
-    /// Takes what the host has said so far.
+    /// Handles all lines that the host has sent so far.
     fn drain(&mut self) -> Result<(), Stop> {
         while self.listen(Patience::None)? {}
         self.unless_aborted()
@@ -217,7 +214,7 @@ impl Agent {
 
     fn unless_aborted(&self) -> Result<(), Stop> {
         match &self.turn {
-            // Whoever answers an interrupt does so to the end.
+            // The steps of an interrupt are not interrupted.
             Some(turn) if turn.aborted && !turn.over && self.current.is_empty() => {
                 Err(Stop::Aborted)
             }

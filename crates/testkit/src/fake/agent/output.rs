@@ -1,4 +1,4 @@
-//! What the agent writes.
+//! The output of the agent.
 
 use std::fs::File;
 
@@ -16,9 +16,9 @@ pub(super) struct Output {
     written: u64,
     dies_after: Option<u64>,
     dies_inside: Option<u64>,
-    /// The host reads no more. The CLI does not mind.
+    /// The host has closed the pipe. Like the CLI, the agent ignores that.
     gone: bool,
-    /// What the last flood wrote at once.
+    /// The chunk of the last flood.
     chunk: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ impl Output {
         }
     }
 
-    /// A line and its newline, at once.
+    /// Writes a line and its newline at once.
     pub(super) fn line(&mut self, line: impl Into<String>) {
         let mut line = line.into();
         if self.dies_inside == Some(self.written) {
@@ -48,9 +48,9 @@ impl Output {
         self.perhaps_die();
     }
 
-    /// The same line, up to so many times: how often is returned.
+    /// Writes the same line up to `count` times. Returns how often.
     pub(super) fn flood(&mut self, line: &str, most: usize) -> usize {
-        // Where it dies does not depend on how lines are bundled.
+        // The place where it dies does not depend on the chunks.
         if self.dies_after.is_some() || self.dies_inside.is_some() {
             self.line(line);
             return 1;
@@ -67,7 +67,7 @@ impl Output {
         wanted
     }
 
-    /// These bytes.
+    /// Writes these bytes.
     pub(super) fn raw(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && !self.gone {
             match rustix::io::write(stdout(), bytes) {
@@ -87,7 +87,7 @@ impl Output {
     }
 }
 
-/// Sends a signal to this process. One that does not end it leaves it at rest.
+/// Sends a signal to this process, and waits forever if that does not end it.
 pub(super) fn die(signal: i32) -> ! {
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = kill_process(getpid(), signal);

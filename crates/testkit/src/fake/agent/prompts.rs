@@ -1,4 +1,4 @@
-//! Prompts: how they wait, how turns begin and end.
+//! Prompts: the queue, and the start and end of turns.
 
 use serde_json::{Value, json};
 
@@ -13,20 +13,20 @@ pub(super) struct Prompt {
     content: Value,
 }
 
-/// The turn that runs.
+/// The current turn.
 #[derive(Default)]
 pub(super) struct Turn {
-    /// The prompt it is for; the last if there are several.
+    /// Its prompt; the last one if there are several.
     pub(super) uuid: Option<String>,
     /// All of them.
     pub(super) uuids: Vec<String>,
-    /// What is printed again.
+    /// The prompts to print again.
     content: Value,
     /// Whether an answer has begun.
     pub(super) answered: bool,
     /// Tool calls without a result.
     pub(super) open_tools: Vec<String>,
-    /// How many lines count as turns: tool results and such.
+    /// The number of API turns: it grows with tool results.
     pub(super) steps: u64,
     pub(super) aborted: bool,
     /// Whether the result was printed.
@@ -58,7 +58,7 @@ impl Agent {
         let content = line["message"]["content"].clone();
         if let Some(uuid) = &uuid {
             if !self.known.insert(uuid.clone()) {
-                // It has run already: it is only printed again.
+                // It has already run and is only printed again.
                 let prompt = Prompt { number, uuid: Some(uuid.clone()), content };
                 self.replay(&prompt);
                 return Ok(());
@@ -69,7 +69,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Runs a turn for what waits: all of it at once, except at the very beginning.
+    /// Runs a turn for all queued prompts, or for one at the very beginning.
     pub(super) fn one_turn(&mut self) -> Result<(), Stop> {
         let alone = self.turns == 0 || self.script.separate_turns;
         let count = if alone { 1 } else { self.queue.len() };
@@ -110,7 +110,7 @@ impl Agent {
         self.drain()
     }
 
-    /// Those that wait join the turn that runs.
+    /// Queued prompts join the current turn.
     pub(super) fn fold(&mut self) {
         let prompts: Vec<Prompt> = self.queue.drain(..).collect();
         self.forget(&prompts);
@@ -123,7 +123,7 @@ impl Agent {
         }
     }
 
-    /// Steps do not wait for prompts that run.
+    /// Steps do not wait for the prompts of the current turn.
     fn forget(&mut self, prompts: &[Prompt]) {
         self.seen.retain(|seen| !prompts.iter().any(|prompt| prompt.number == seen.number));
     }
@@ -150,7 +150,7 @@ impl Agent {
         self.output.line(line.to_string());
     }
 
-    /// What the CLI prints when a turn is interrupted.
+    /// The lines that the CLI prints when a turn is interrupted.
     fn print_abort(&mut self) {
         let Some(turn) = &mut self.turn else { return };
         turn.over = true;

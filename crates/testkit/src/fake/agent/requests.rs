@@ -1,4 +1,4 @@
-//! How the host's requests are answered.
+//! Answers to the requests of the host.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl Agent {
         done
     }
 
-    /// Answers the request that the steps are for.
+    /// Answers the request of the current steps.
     pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), Stop> {
         let Some(line) = self.current.last().cloned() else {
             complain("fake-agent: there is nothing to reply to");
@@ -91,7 +91,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Takes prompts out of the queue.
+    /// Removes prompts from the queue.
     fn cancel(&mut self, which: impl Fn(&str) -> bool) -> Vec<String> {
         let mut cancelled = Vec::new();
         self.queue.retain(|prompt| match &prompt.uuid {
@@ -104,12 +104,12 @@ impl Agent {
         cancelled
     }
 
-    /// Takes back what it has asked, says what still waits, and ends the turn.
+    /// Withdraws open requests, reports queued prompts, and ends the turn.
     fn interrupt(&mut self, line: &Value) {
         let running = self.turn.as_ref().is_some_and(|turn| !turn.over && !turn.aborted);
         if running {
             for (id, subtype) in std::mem::take(&mut self.asks) {
-                // An MCP server is told in its own language.
+                // An MCP server gets a notification of MCP.
                 if subtype != "mcp_message" {
                     self.withdraw(&id);
                 }

@@ -1,4 +1,4 @@
-//! What each step does.
+//! The steps.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,14 +15,14 @@ use super::{Agent, Stop, append, complain};
 use crate::fake::files;
 use crate::fake::step::{Kind, Step};
 
-/// What a grandchild does. It tells by a file that TERM does not end it any more.
+/// The script of a grandchild. It creates a file once it ignores TERM.
 const STUBBORN: &str = r#"trap "" TERM; : >"$1"; exec sleep 600"#;
 const MEEK: &str = r#": >"$1"; exec sleep 600"#;
 
 impl Agent {
     pub(super) fn perform(&mut self, steps: &[Step]) -> Result<(), Stop> {
         for step in steps {
-            // Requests are answered in order, and one that hears no more does not listen once more.
+            // Requests are answered in order, and an agent that has stopped reading stays so.
             if self.current.is_empty() && !ends_listening(step) {
                 self.drain()?;
             }
@@ -141,7 +141,7 @@ impl Agent {
     }
 
     fn flood(&mut self, line: &str, count: usize) -> Result<(), Stop> {
-        // What the host says is heard between two chunks, as if there were no script.
+        // Lines of the host are handled between two chunks, as without a script.
         let mut left = count;
         while left > 0 {
             left -= self.output.flood(line, left);
@@ -150,7 +150,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Waits for a line that no step has waited for.
+    /// Waits for a line that no step has consumed.
     fn wait_for(&mut self, kind: &Kind) -> Result<(), Stop> {
         loop {
             if let Some(at) = self.seen.iter().position(|seen| kind.fits(&seen.line)) {
@@ -204,7 +204,7 @@ const fn ends_listening(step: &Step) -> bool {
     matches!(step, CloseStdin | Die(_) | Exit(_) | Silent | StopReading)
 }
 
-/// So many bytes on stderr.
+/// Writes this many bytes to stderr.
 fn noise(bytes: usize) {
     const LINE: usize = 100;
     let mut line = vec![b'e'; LINE - 1];

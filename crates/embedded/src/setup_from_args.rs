@@ -1,0 +1,160 @@
+//! From a command line to a [`Setup`].
+
+use std::path::{Path, PathBuf};
+
+use duologue_agent::command_line::CommandLine;
+use duologue_agent::stdio::StartError;
+use duologue_protocol::permission::PermissionMode;
+use serde_json::{Map, Value};
+
+use crate::models::full_name;
+use crate::path;
+use crate::reasoning::{Reasoning, Thinking};
+use crate::settings::SettingSource;
+use crate::setup::{Setup, Start};
+
+/// What the command line and the environment ask of an agent in this process.
+pub(crate) fn setup_of_process(
+    line: &CommandLine,
+    var: impl Fn(&str) -> Option<String>,
+) -> Result<Setup, StartError> {
+    let cwd = std::env::current_dir().map_err(|error| format!("Error: {error}"))?;
+    let mut setup = setup(line, &cwd, &var)?;
+    setup.options = setup.options.with_environment()?;
+    setup.config = config(&cwd, &var);
+    setup.persists = !line.no_session_persistence;
+    Ok(setup)
+}
+
+/// What the command line asks of an agent that works in this directory.
+pub(crate) fn setup(
+    line: &CommandLine,
+    cwd: &Path,
+    var: &impl Fn(&str) -> Option<String>,
+) -> Result<Setup, StartError> {
+    let mut setup = Setup::new(cwd);
+    setup.options = line.options();
+    setup.model = line.model.clone();
+    setup.fallback_models = line.fallback_models.iter().map(|name| full_name(name)).collect();
+    setup.reasoning = reasoning(line);
+    setup.mode = mode(line);
+    if setup.mode == Some(PermissionMode::BypassPermissions) {
+        setup.options.may_bypass = true;
+        if rustix::process::geteuid().is_root() && var("IS_SANDBOX").as_deref() != Some("1") {
+            return Err("--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons".into());
+        }
+    }
+    setup.allowed = line.allowed_tools.clone();
+    setup.disallowed = line.disallowed_tools.clone();
+    setup.permission_tool = line
+        .permission_prompt_tool
+        .clone()
+        .filter(|tool| tool != "stdio" && line.permission_prompts.as_deref() != Some("none"));
+    setup.tools = tools(line);
+    setup.directories = line.directories.iter().map(PathBuf::from).collect();
+    setup.max_turns = line.max_turns;
+    setup.max_budget_usd = line.max_budget_usd;
+    setup.json_schema = line.json_schema.clone();
+    setup.system_prompt = text(&line.system_prompt, &line.system_prompt_file)?;
+    setup.append_system_prompt = text(&line.append_system_prompt, &line.append_system_prompt_file)?;
+    setup.agents = line.agents.clone();
+    setup.agent = line.agent.clone();
+    setup.servers = servers(line)?;
+    let hosted = setup.servers.iter().filter(|(_, server)| server["type"] == "sdk");
+    setup.options.host_servers = hosted.map(|(name, _)| name.as_str().into()).collect();
+    setup.settings = line.settings.clone();
+    setup.sources = match line.setting_sources.as_deref() {
+        None => SettingSource::ALL.to_vec(),
+        Some(list) => SettingSource::parse_list(list).map_err(|name| {
+            format!("Error processing --setting-sources: Invalid setting source: {name}. Valid options are: user, project, local")
+        })?,
+    };
+    let fork = line.fork_session;
+    setup.start = match &line.resume {
+        Some(Some(id)) => Start::Old { id: id.clone(), fork },
+        Some(None) => Start::Newest { fork },
+        None if line.resume_newest => Start::Newest { fork },
+        None => Start::New,
+    };
+    if line.session_id.is_some() && setup.start != Start::New && !fork {
+        return Err("Error: --session-id can only be used with --continue or --resume if --fork-session is also specified.".into());
+    }
+    setup.mirrors = line.session_mirror;
+    setup.resume_at = line.resume_session_at.clone();
+    setup.drops_turn = line.resume_drops_turn.clone();
+    if setup.drops_turn.is_some() && setup.resume_at.is_none() {
+        return Err("Error: --resume-drops-turn requires --resume-session-at".into());
+    }
+    setup.hook_events = line.include_hook_events;
+    setup.auth_status = line.enable_auth_status;
+    Ok(setup)
+}
+
+/// Where conversations and the user's settings are. The folder of the CLI is used only if `CLAUDE_CONFIG_DIR` names it.
+fn config(cwd: &Path, var: &impl Fn(&str) -> Option<String>) -> PathBuf {
+    let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = || Some(path::home()?.join(".local/share"));
+    set("CLAUDE_CONFIG_DIR")
+        .or_else(|| Some(set("XDG_DATA_HOME").or_else(data)?.join("duologue")))
+        .unwrap_or_else(|| cwd.join(".duologue"))
+}
+
+fn mode(line: &CommandLine) -> Option<PermissionMode> {
+    if line.skip_permissions {
+        return Some(PermissionMode::BypassPermissions);
+    }
+    Some(match line.permission_mode.clone()? {
+        // There is no classifier here.
+        PermissionMode::Manual | PermissionMode::Auto => PermissionMode::Default,
+        mode => mode,
+    })
+}
+
+fn tools(line: &CommandLine) -> Option<Vec<String>> {
+    let names = line.tools.as_ref()?.iter().flat_map(|list| list.split([',', ' ']));
+    let names: Vec<String> =
+        names.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    (names != ["default"]).then_some(names)
+}
+
+fn reasoning(line: &CommandLine) -> Reasoning {
+    let mut reasoning = Reasoning::default();
+    reasoning.effort = line.effort.clone();
+    reasoning.display = line.thinking_display.clone();
+    reasoning.task_budget = line.task_budget;
+    reasoning.set_limit(line.max_thinking_tokens);
+    match line.thinking.as_deref() {
+        Some("disabled") => reasoning.thinking = Some(Thinking::Disabled),
+        // A limit is more specific.
+        Some(_) if reasoning.thinking.is_none() => reasoning.thinking = Some(Thinking::Adaptive),
+        _ => {}
+    }
+    reasoning
+}
+
+fn servers(line: &CommandLine) -> Result<Map<String, Value>, StartError> {
+    let mut servers = Map::new();
+    for config in &line.mcp_configs {
+        let text = match config.trim_start().starts_with('{') {
+            true => config.clone(),
+            false => read(Path::new(config))?,
+        };
+        let config: Value = serde_json::from_str(&text)
+            .map_err(|error| format!("Error: --mcp-config is not valid JSON: {error}"))?;
+        servers.extend(config["mcpServers"].as_object().cloned().unwrap_or_default());
+    }
+    Ok(servers)
+}
+
+fn text(inline: &Option<String>, file: &Option<String>) -> Result<Option<String>, StartError> {
+    match (inline, file) {
+        (Some(text), _) => Ok(Some(text.clone())),
+        (None, Some(file)) => read(Path::new(file)).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<String, StartError> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("Error: {}: {error}", path.display()).into())
+}

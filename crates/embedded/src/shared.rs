@@ -1,0 +1,240 @@
+//! [`Shared`]: what all agents of a conversation share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use duologue_model::{Model, Prices};
+use duologue_protocol::lines::TranscriptMirror;
+use duologue_protocol::permission::{PermissionBehavior, PermissionUpdate};
+use duologue_protocol::{RawObject, Text};
+use serde_json::Value;
+
+use super::agent_kinds::AgentKinds;
+use super::background::Background;
+use super::conversation::Conversation;
+use super::mcp::Servers;
+use super::reasoning::Reasoning;
+use super::setup::Setup;
+use crate::permission::{Permissions, RuleSource, Verdict};
+use crate::session_store::Sessions;
+use crate::settings::Settings;
+use crate::tools::{Role, StructuredOutputTool, ToolContext, ToolSearchTool, Toolbox};
+use duologue_agent::Session;
+
+/// What all agents of a conversation share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) setup: Setup,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) prices: Prices,
+    pub(super) context: ToolContext,
+    pub(super) servers: Servers,
+    pub(super) conversation: Conversation,
+    pub(super) agent_kinds: Mutex<AgentKinds>,
+    pub(super) reasoning: Mutex<Reasoning>,
+    permissions: Mutex<Permissions>,
+    toolbox: Mutex<Toolbox>,
+    pub(super) background: Background,
+    /// Models of unknown price that were reported.
+    unpriced: Mutex<Vec<String>>,
+}
+
+impl Shared {
+    /// Builds it from the setup.
+    pub(super) fn new(
+        setup: Setup,
+        model: Arc<dyn Model>,
+        settings: &Settings,
+        conversation: Conversation,
+    ) -> Result<Self, String> {
+        let prices = Prices::from_env().map_err(|error| error.to_string())?;
+        let context = ToolContext::new(&setup.cwd);
+        let mut permissions = permissions(&setup, settings, &context);
+        if let Some(id) = setup.options.info.session_id.as_ref().filter(|_| setup.persists) {
+            let plan = setup.config.join("plans").join(format!("{id}.md"));
+            context.set_plan_file(Some(plan.clone()));
+            permissions.set_plan_file(Some(plan));
+        }
+        context.set_directories(permissions.directories());
+        context.set_environment(settings.environment.iter().cloned());
+        let mut toolbox = Toolbox::standard().with(ToolSearchTool);
+        if let Some(tools) = &setup.tools {
+            toolbox = toolbox.only(tools.iter().map(String::as_str));
+        }
+        let asks = setup.options.prompts || setup.permission_tool.is_some();
+        if !asks && !setup.options.lenient {
+            toolbox = toolbox.only_those(|tool| !tool.needs_person());
+        }
+        let shared = Self {
+            model,
+            prices,
+            context,
+            servers: Servers::new(&setup.servers, &setup.cwd),
+            conversation,
+            agent_kinds: Mutex::new(AgentKinds::new(&setup)),
+            reasoning: Mutex::new(setup.reasoning.clone()),
+            permissions: Mutex::new(permissions),
+            toolbox: Mutex::new(toolbox),
+            background: Background::default(),
+            unpriced: Mutex::default(),
+            setup,
+        };
+        if let Some(schema) = shared.setup.json_schema.clone() {
+            shared.set_json_schema(schema)?;
+        }
+        Ok(shared)
+    }
+
+    /// Sets the schema of answers.
+    pub(super) fn set_json_schema(&self, schema: Value) -> Result<(), String> {
+        let tool = StructuredOutputTool::new(schema).map_err(|error| error.to_string())?;
+        let mut toolbox = lock(&self.toolbox);
+        *toolbox = std::mem::take(&mut *toolbox).with(tool);
+        Ok(())
+    }
+
+    /// Whether answers have a schema.
+    pub(super) fn has_json_schema(&self) -> bool {
+        lock(&self.toolbox).has_role(Role::StructuredOutput)
+    }
+
+    /// The tools of this crate.
+    pub(super) fn toolbox(&self) -> Toolbox {
+        lock(&self.toolbox).clone()
+    }
+
+    pub(super) fn permissions(&self) -> MutexGuard<'_, Permissions> {
+        lock(&self.permissions)
+    }
+
+    pub(super) fn agent_kinds(&self) -> MutexGuard<'_, AgentKinds> {
+        lock(&self.agent_kinds)
+    }
+
+    /// Whether a call may run.
+    pub(super) fn judge(
+        &self,
+        session: &Session,
+        tool: &str,
+        input: &RawObject,
+        context: &ToolContext,
+    ) -> Verdict {
+        let mut permissions = self.permissions();
+        // The session's mode counts: the host changes it there. One that cannot be entered is left.
+        let _ = permissions.set_mode(session.permission_mode());
+        let verdict = match self.toolbox().get(tool) {
+            Some(tool) => permissions.judge(tool.as_ref(), input, &context.cwd()),
+            None => permissions.judge_external(tool, input, &context.cwd()),
+        };
+        match verdict {
+            Verdict::Allow(_) if session.approves_tools() && !permissions.grants(tool) => {
+                Verdict::Ask(Box::default())
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Applies changes of the host to the permissions. Returns what could not be kept.
+    pub(super) fn update(&self, updates: &[PermissionUpdate]) -> Vec<String> {
+        let mut permissions = self.permissions();
+        let faults = updates.iter().filter_map(|update| permissions.apply(update).err());
+        let faults = faults.map(|error| error.to_string()).collect();
+        self.context.set_directories(permissions.directories());
+        faults
+    }
+
+    /// The tools for the model, as the Messages API takes them.
+    pub(super) fn definitions(&self, only: Option<&dyn Fn(&str) -> bool>) -> Vec<Value> {
+        let own = self.toolbox().definitions();
+        let all = own.into_iter().chain(self.servers.definitions());
+        let permissions = self.permissions();
+        all.filter(|tool| {
+            let name = tool["name"].as_str().unwrap_or_default();
+            // The model must not call the tool that gives permission.
+            !permissions.denies_tool(name)
+                && self.setup.permission_tool.as_deref() != Some(name)
+                && only.is_none_or(|only| only(name))
+        })
+        .collect()
+    }
+
+    /// Shows the host what was written to disk, if it wants that.
+    pub(super) async fn show_mirrored(&self, session: &Session) {
+        let entries = self.conversation.take_mirrored();
+        if entries.is_empty() {
+            return;
+        }
+        let sessions = Sessions::new(&self.setup.config, &self.setup.cwd);
+        let path = sessions.path(session.id().as_str()).unwrap_or_default();
+        let entries: Vec<RawObject> =
+            entries.iter().filter_map(|entry| RawObject::of(entry).ok()).collect();
+        let line =
+            TranscriptMirror::new().file_path(path.to_string_lossy().into_owned()).entries(entries);
+        session.say_line(Box::new(line)).await;
+    }
+
+    /// The tools that can be looked for: what they are called, and what they do.
+    pub(super) fn findable(&self) -> Vec<(String, String)> {
+        let text = |tool: &Value, name: &str| tool[name].as_str().unwrap_or_default().to_owned();
+        let toolbox = self.toolbox();
+        let is_offered = |name: &str| toolbox.get(name).is_none_or(|tool| tool.is_offered());
+        let all = self.definitions(Some(&is_offered));
+        all.iter().map(|tool| (text(tool, "name"), text(tool, "description"))).collect()
+    }
+
+    /// The names of the tools, for `init`.
+    pub(super) fn tool_names(&self) -> Vec<Text> {
+        let agent_kinds = self.agent_kinds().clone();
+        let only = agent_kinds.chosen().and_then(|kind| agent_kinds.tools(kind));
+        let toolbox = self.toolbox();
+        let definitions = self.definitions(None);
+        let names = definitions.iter().filter_map(|tool| {
+            let name = tool["name"].as_str()?;
+            if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {
+                return None;
+            }
+            Some(Text::from(toolbox.get(name).map_or(name, |tool| tool.name_for_hosts())))
+        });
+        names.collect()
+    }
+
+    /// What a message cost. True if the price is unknown and this was not reported yet.
+    pub(super) fn cost(&self, model: &str, tokens: &duologue_model::Tokens) -> (f64, bool) {
+        if let Some(cost) = self.prices.cost(model, tokens) {
+            return (cost, false);
+        }
+        let is_free = *tokens == duologue_model::Tokens::default();
+        let mut unpriced = lock(&self.unpriced);
+        let is_new = !is_free && !unpriced.iter().any(|known| known == model);
+        if is_new {
+            unpriced.push(model.to_owned());
+        }
+        (0.0, is_new)
+    }
+}
+
+fn permissions(setup: &Setup, settings: &Settings, context: &ToolContext) -> Permissions {
+    let mut permissions = Permissions::new(&setup.cwd);
+    permissions.set_config_dir(&setup.config);
+    permissions
+        .set_setting_sources(setup.sources.iter().map(|source| source.rule_source()).collect());
+    if setup.options.may_bypass {
+        permissions.allow_bypass();
+    }
+    settings.apply_to(&mut permissions);
+    for (rules, behavior) in
+        [(&setup.allowed, PermissionBehavior::Allow), (&setup.disallowed, PermissionBehavior::Deny)]
+    {
+        for list in rules {
+            permissions.add_rules(list, behavior.clone(), RuleSource::CliArg);
+        }
+    }
+    for folder in &setup.directories {
+        permissions.add_directory(folder, RuleSource::CliArg);
+    }
+    permissions.add_readable(context.outputs_path());
+    permissions
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,4 +1,0 @@
-mod flow;
-mod limits;
-mod requests;
-mod support;

@@ -1,9 +1,0 @@
-//! Hooks: what a callback is told, and what it may answer.
-
-mod input;
-mod input_rest;
-mod output;
-
-pub use input::*;
-pub use input_rest::*;
-pub use output::*;

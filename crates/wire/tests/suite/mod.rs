@@ -1,0 +1,10 @@
+mod constructors;
+mod framing;
+mod hostile;
+mod legacy;
+mod lines;
+mod properties;
+mod recordings;
+mod schema;
+mod support;
+mod tool_outputs;
