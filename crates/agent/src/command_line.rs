@@ -326,16 +326,15 @@ pub fn flags_help(effects: &[Effect]) -> String {
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        if let Some(line) = lines.last_mut() {
-            if line.is_empty() || line.len() + 1 + word.len() <= width {
-                if !line.is_empty() {
-                    line.push(' ');
-                }
+        let last = lines.last_mut();
+        match last.filter(|line| line.is_empty() || line.len() + 1 + word.len() <= width) {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => {
+                line.push(' ');
                 line.push_str(word);
-                continue;
             }
+            None => lines.push(word.to_owned()),
         }
-        lines.push(word.to_owned());
     }
     lines
 }

@@ -136,3 +136,8 @@ fn greeting(options: &Options, session: &Session, renderer: &render::Renderer) -
     parts.push(ours("/help"));
     Shown::join(parts, " · ")
 }
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

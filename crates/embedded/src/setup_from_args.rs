@@ -118,10 +118,12 @@ fn tools(line: &CommandLine) -> Option<Vec<String>> {
 }
 
 fn reasoning(line: &CommandLine) -> Reasoning {
-    let mut reasoning = Reasoning::default();
-    reasoning.effort = line.effort.clone();
-    reasoning.display = line.thinking_display.clone();
-    reasoning.task_budget = line.task_budget;
+    let mut reasoning = Reasoning {
+        effort: line.effort.clone(),
+        display: line.thinking_display.clone(),
+        task_budget: line.task_budget,
+        ..Reasoning::default()
+    };
     reasoning.set_limit(line.max_thinking_tokens);
     match line.thinking.as_deref() {
         Some("disabled") => reasoning.thinking = Some(Thinking::Disabled),

@@ -20,3 +20,8 @@ pub mod summary;
 pub mod text;
 
 pub use text::{Foreign, Printable, Shown, block, line, ours};
+
+// The example of the crate's README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -2,11 +2,7 @@
 //!
 //! People read a [`Shown`], on stderr or stdout. Programs read [`Data`] from stdout, byte for byte. If stdout is a
 //! terminal, the control characters in it are escaped.
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_macros,
-    reason = "the one place where text reaches a terminal"
-)]
+#![expect(clippy::disallowed_methods, reason = "the one place where text reaches a terminal")]
 
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write};

@@ -58,8 +58,10 @@ fn place() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn is_anew(events: &[Value]) -> bool {
-    events.iter().any(|event| event["text"].as_str().is_some_and(|text| text.contains("anew")))
+fn is_replaced(events: &[Value]) -> bool {
+    events
+        .iter()
+        .any(|event| event["text"].as_str().is_some_and(|text| text.contains("was replaced")))
 }
 
 #[test]
@@ -70,9 +72,9 @@ fn a_truncated_file_loses_no_line() {
     follower.until("two");
     // Shorter, and longer than what was read, each at once.
     fs::write(&path, error("three")).unwrap();
-    assert!(is_anew(&follower.until("three")));
+    assert!(is_replaced(&follower.until("three")));
     fs::write(&path, error("four") + &error("five") + &error("six")).unwrap();
-    assert!(is_anew(&follower.until("four")));
+    assert!(is_replaced(&follower.until("four")));
     assert!(follower.until("six").iter().all(|event| event["message"] == "five"));
     let mut file = OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(error("seven").as_bytes()).unwrap();
@@ -104,7 +106,7 @@ fn another_file_of_that_name_is_read_from_its_start() {
     fs::write(&new, error("three")).unwrap();
     fs::rename(&new, &path).unwrap();
     follower.until("two");
-    assert!(is_anew(&follower.until("three")));
+    assert!(is_replaced(&follower.until("three")));
     // Gone, and made anew.
     fs::remove_file(&path).unwrap();
     fs::write(&path, error("four")).unwrap();
@@ -137,5 +139,5 @@ fn a_tape_that_is_recorded_anew_is_read_as_one() {
     follower.until("one");
     // It begins as the first did, and is longer.
     fs::write(&path, tape("other") + "{\"t\":9,\"note\":\"stdin_close\"}\n").unwrap();
-    assert!(is_anew(&follower.until("other")));
+    assert!(is_replaced(&follower.until("other")));
 }

@@ -211,7 +211,7 @@ fn what_holds_no_line_is_told() {
     for empty in ["", "{\"tape\":1}\n"] {
         let output = duologue().arg("inspect").write_stdin(empty).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output.stderr).contains("it has no lines"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("there are no lines"), "{}", text(&output.stderr));
     }
 }
 

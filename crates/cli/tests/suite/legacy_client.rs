@@ -345,7 +345,8 @@ async fn control_response_of_what_is_not_open() {
 fn run_and_chat_answer_with_legacy_lines() {
     let duologue = assert_cmd::cargo::cargo_bin("duologue");
     let duologue = shell_words::quote(duologue.to_str().unwrap()).into_owned();
-    let agent = format!("{duologue} record -o talk.tape -- {duologue} agent {}", OLD.join(" "));
+    let agent =
+        format!("{duologue} record --force -o talk.tape -- {duologue} agent {}", OLD.join(" "));
     for (arguments, answer, runs) in [
         (&["run", "--legacy", "--yes", "Go"][..], "approve", true),
         (&["run", "--legacy", "Go"], "deny", false),

@@ -51,9 +51,9 @@ fn flags_are_named_and_followed_advice_is_not_repeated() {
         ),
     ]);
     for (flags, advice) in [
-        (&[][..], "--permission-mode acceptEdits, or --yes"),
-        (&["--permission-mode", "acceptEdits"], "--allowed-tools, or --yes"),
-        (&["--yes"], "--yes does not overrule rules"),
+        (&[][..], "--permission-mode acceptEdits, or everything with --yes"),
+        (&["--permission-mode", "acceptEdits"], "--allowed-tools, or everything with --yes"),
+        (&["--yes"], "--yes does not override rules"),
     ] {
         let told = text(&denied.run(&[&["go"], flags].concat()).stderr);
         assert!(told.contains(advice), "{told}");

@@ -356,7 +356,7 @@ mod tests {
         let (queue, mut reader) = queue(&QueueOptions::new(2_000));
         let (first, second) = (5_000, 9_000);
         let push = |number: usize| {
-            let delivery = if number % 3 == 0 {
+            let delivery = if number.is_multiple_of(3) {
                 Delivery::Line(Line::from(format!("{{\"type\":\"x{number}\"}}")), None)
             } else {
                 Delivery::Event(event(number))

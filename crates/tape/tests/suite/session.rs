@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use duologue::handlers::{Hook, HookCall};
 use duologue::protocol::hook::HookOutput;
-use duologue::protocol::{Decoded, Line, RawObject, ToAgent};
+use duologue::protocol::{Decoded, Line, RawObject, ToAgent, ToHost};
 use duologue::{Handshake, Session, mcp};
 use duologue_tape::replay::{HostPlayer, HostStep, Match, Player, Step};
 use duologue_tape::{Event, Reader, Stream};
 use duologue_testkit::{Recording, recordings};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
+use tokio::sync::Notify;
 
 /// Nothing on a tape takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -141,7 +142,17 @@ fn not_sent(recording: &Recording) -> Option<&'static str> {
 }
 
 /// The agent on the tape, at one end of a pipe. What the host did wrong, if anything.
-async fn agent(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
+///
+/// A subscriber gets lines from the moment it subscribes, so the agent waits for `subscribed` after the handshake.
+async fn agent(
+    recording: &Recording,
+    pipe: DuplexStream,
+    subscribed: &Notify,
+) -> Result<(), String> {
+    let mut in_handshake = has_handshake(recording);
+    if !in_handshake {
+        subscribed.notified().await;
+    }
     let (reader, mut writer) = tokio::io::split(pipe);
     let mut lines = BufReader::new(reader).lines();
     let path = recording.path.clone();
@@ -152,6 +163,10 @@ async fn agent(recording: &Recording, pipe: DuplexStream) -> Result<(), String> 
                 // A host that is gone reads no more.
                 let _ = writer.write_all(line.raw()).await;
                 let _ = writer.write_all(b"\n").await;
+                if in_handshake && is_control_response(&line) {
+                    in_handshake = false;
+                    subscribed.notified().await;
+                }
             }
             Step::Say(..) => {}
             Step::Wait(_) => {
@@ -167,11 +182,23 @@ async fn agent(recording: &Recording, pipe: DuplexStream) -> Result<(), String> 
     }
 }
 
-/// The host on the tape, as far as our own can say the same.
-async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
-    let mut player = HostPlayer::new(File::open(&recording.path).unwrap());
+fn has_handshake(recording: &Recording) -> bool {
     let first = recording.entries.iter().find(|entry| !entry.to_host).unwrap();
-    let shakes_hands = first.line.contains("\"initialize\"");
+    first.line.contains("\"initialize\"")
+}
+
+fn is_control_response(line: &Line) -> bool {
+    matches!(line.to_host(), Decoded::Known(ToHost::ControlResponse(_)))
+}
+
+/// The host on the tape, as far as our own can say the same.
+async fn host(
+    recording: &Recording,
+    pipe: DuplexStream,
+    subscribed: &Notify,
+) -> Result<(), String> {
+    let mut player = HostPlayer::new(File::open(&recording.path).unwrap());
+    let shakes_hands = has_handshake(recording);
     let (reader, writer) = tokio::io::split(pipe);
     let handshake = if shakes_hands { Handshake::Require } else { Handshake::Skip };
     let mut builder = Session::builder().handshake(handshake).answer_by_hand().request_within(None);
@@ -184,14 +211,16 @@ async fn host(recording: &Recording, pipe: DuplexStream) -> Result<(), String> {
     let session = builder.connect(reader, writer).await.map_err(|error| error.to_string())?;
     let session = Arc::new(session);
     let mut messages = session.messages();
+    subscribed.notify_one();
     if shakes_hands {
-        // Done already, before anybody could listen.
+        // The handshake was before the subscription.
         let Ok(HostStep::Say(_)) = player.next_step() else {
             return Err("no handshake".to_owned());
         };
         for entry in recording.entries.iter().filter(|entry| entry.to_host) {
-            player.handle_line(&Line::from(entry.line.as_str()));
-            if entry.line.contains("\"control_response\"") {
+            let line = Line::from(entry.line.as_str());
+            player.handle_line(&line);
+            if is_control_response(&line) {
                 break;
             }
         }
@@ -321,7 +350,13 @@ async fn recordings_replay_to_our_host() {
             continue;
         }
         let (ours, its) = tokio::io::duplex(64 * 1024);
-        let both = async { tokio::try_join!(agent(&recording, its), host(&recording, ours)) };
+        let subscribed = Notify::new();
+        let both = async {
+            tokio::try_join!(
+                agent(&recording, its, &subscribed),
+                host(&recording, ours, &subscribed)
+            )
+        };
         let trouble = match tokio::time::timeout(PATIENCE, both).await {
             Ok(Ok(_)) => None,
             Ok(Err(trouble)) => Some(trouble),
