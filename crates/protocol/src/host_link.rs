@@ -3,7 +3,6 @@
 mod asked;
 mod control;
 mod event;
-mod legacy;
 mod pending;
 mod tool_calls;
 
@@ -15,6 +14,7 @@ use crate::frame::TooLong;
 use crate::id::RequestId;
 use crate::json::RawObject;
 use crate::ledger::{Reading, Salvage, TurnState};
+use crate::legacy::host::LegacyAsks;
 use crate::line::{Decoded, Line};
 use crate::lines::{ControlCancelRequest, Prompt};
 use crate::to_host::ToHost;
@@ -23,7 +23,6 @@ use crate::wire::Wire;
 pub use event::{Answer, Failure, LinkEvent, NotOpen};
 
 use asked::Asked;
-use legacy::LegacyAsks;
 use pending::Pending;
 use tool_calls::ToolCalls;
 

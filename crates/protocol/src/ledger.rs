@@ -169,7 +169,7 @@ impl Ledger {
 
     /// The agent introduces a turn, or begins one without an introduction.
     pub(crate) fn begin(&mut self, introduced: bool) {
-        let expected = self.prompts_sent > 0 || self.results > 0;
+        let expected = self.prompts_sent > 0 || self.results > 0 || !self.taken.is_empty();
         let Some(turn) = self.turns.begin(introduced, expected) else { return };
         turn.prompts = std::mem::take(&mut self.taken);
         let step = Step::Began { turn: turn.number, prompts: turn.prompts.clone() };

@@ -55,10 +55,10 @@ impl Reported {
             Event::PromptCancelled(prompt) => {
                 self.settle(prompt.uuid.as_str());
             }
-            Event::TurnStarted(_) => {
+            Event::TurnStarted(started) => {
                 self.accepted.clear();
                 self.turns.extend(turn);
-                if self.prompts == 0 && self.finished == 0 {
+                if self.prompts == 0 && self.finished == 0 && started.prompts.is_empty() {
                     self.early.extend(turn);
                 }
             }

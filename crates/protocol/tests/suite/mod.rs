@@ -1,5 +1,5 @@
 mod agent_link;
-mod agent_link_lenient;
+mod agent_link_legacy;
 mod agent_link_orders;
 mod closing;
 mod conversations;
