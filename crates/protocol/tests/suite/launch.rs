@@ -114,7 +114,7 @@ fn what_becomes_a_flag() {
             &["--permission-mode=bypassPermissions", "--allow-dangerously-skip-permissions"],
         ),
         (launch().permission_prompts(PermissionPrompts::Host), &["--permission-prompt-tool=stdio"]),
-        (launch().permission_prompts(PermissionPrompts::Nobody), &["--permission-prompts=none"]),
+        (launch().permission_prompts(PermissionPrompts::Deny), &["--permission-prompts=none"]),
         (launch().permission_prompt_tool("mcp__a__b"), &["--permission-prompt-tool=mcp__a__b"]),
         (
             launch().mcp_server("s", McpServerConfig::stdio("cmd", ["-x"])),
@@ -384,7 +384,7 @@ fn older_versions_get_their_own_roads() {
         ),
         (launch().system_prompt(SystemPrompt::Empty), "2.0.77", &["--system-prompt="]),
         (launch().thinking(Thinking::Disabled), "2.0.77", &["--max-thinking-tokens=0"]),
-        (launch().permission_prompts(PermissionPrompts::Nobody), "2.1.197", &[]),
+        (launch().permission_prompts(PermissionPrompts::Deny), "2.1.197", &[]),
         // 2.1.197 does not know the flag, and both know the field.
         (launch().forward_subagent_text(true), "2.1.197", &[]),
         (launch().forward_subagent_text(true), "2.1.325", &[]),
