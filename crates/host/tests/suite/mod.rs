@@ -5,6 +5,7 @@ mod callbacks;
 mod closing;
 mod conversation;
 mod deadlines;
+mod documentation;
 mod ends;
 mod fake_sessions;
 mod launching;

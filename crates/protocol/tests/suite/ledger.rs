@@ -295,3 +295,16 @@ fn a_prompt_that_is_not_written_yet_counts() {
     host.receive(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
     assert!(host.may_close());
 }
+
+/// The agent reports the end of a prompt whose turn was never seen. A subscriber gets the end, too.
+#[test]
+fn a_prompt_that_ends_without_a_turn_is_cancelled() {
+    let mut host = Host::prompted("u1");
+    for state in ["queued", "started", "completed"] {
+        assert!(host.reported.is_anything_open());
+        host.receive_json(
+            &json!({ "type": "command_lifecycle", "command_uuid": "u1", "state": state }),
+        );
+    }
+    assert!(!host.reported.is_anything_open() && host.may_close());
+}
