@@ -16,6 +16,7 @@ mod orderings;
 mod pipes;
 mod play;
 mod process_lifetime;
+mod real_cli;
 mod starting;
 mod subscriptions;
 mod turns;
