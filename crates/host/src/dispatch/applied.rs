@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_answer_grants_for_the_session_becomes_a_flag() {
+    fn grants_for_the_session_become_flags() {
         let mut wire = Wire::new();
         let updates = json!([
             { "type": "addDirectories", "directories": ["/a", "/b"], "destination": "session" },

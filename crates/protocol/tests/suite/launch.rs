@@ -69,7 +69,7 @@ fn matcher(id: &str) -> HookMatcher {
 }
 
 #[test]
-fn nothing_asked_for_is_nothing_sent() {
+fn options_that_are_not_set_send_nothing() {
     assert_eq!(args(&launch()), Vec::<String>::new());
     assert_eq!(handshake(&launch()), json!({}));
     assert_eq!(env(&launch()), []);
@@ -353,7 +353,7 @@ fn marks_of_an_outer_session_go() {
 }
 
 #[test]
-fn the_host_is_told_what_it_must_do() {
+fn the_plan_has_the_duties_of_the_host() {
     let plan = launch().verbatim_prompts(true).cwd("here").plan(None).unwrap();
     assert!(plan.verbatim_prompts && !plan.initialize_first);
     assert_eq!(plan.cwd.unwrap().to_str(), Some("here"));
@@ -400,7 +400,7 @@ fn older_versions_get_their_own_roads() {
 }
 
 #[test]
-fn what_an_old_version_reads_over_is_told() {
+fn options_that_an_old_version_ignores_are_listed() {
     let launch = launch().title("t").verbatim_prompts(true).system_prompt_snapshot(false);
     let unheeded =
         |version: &str| launch.plan(CliVersion::parse(version).as_ref()).unwrap().unheeded;
