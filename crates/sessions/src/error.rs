@@ -19,6 +19,14 @@ pub enum Error {
     /// There is no such session.
     #[error("session {0} not found")]
     NotFound(String),
+    /// The beginning of an id fits several sessions.
+    #[error("{prefix} is the beginning of {} sessions: {}", ids.len(), ids.join(", "))]
+    Ambiguous {
+        /// The beginning that was looked for.
+        prefix: String,
+        /// The sessions that fit.
+        ids: Vec<String>,
+    },
     /// The session has no such sub-agent.
     #[error("session {session} has no sub-agent {agent}")]
     NoSuchAgent {

@@ -7,6 +7,7 @@ mod fork;
 mod list;
 mod live;
 mod stores;
+mod usage;
 
 use std::fs;
 use std::path::PathBuf;
