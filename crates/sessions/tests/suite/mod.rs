@@ -6,6 +6,8 @@ mod fixtures;
 mod fork;
 mod list;
 mod live;
+mod store_faults;
+mod store_sessions;
 mod stores;
 mod usage;
 
