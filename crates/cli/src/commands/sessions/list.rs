@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_project_is_its_last_names() {
-        assert_eq!(project("/home/me/work/app").as_str(), "work/app");
+        assert_eq!(project("/home/me/code/app").as_str(), "code/app");
         assert_eq!(project("/app/").as_str(), "app");
     }
 
