@@ -1,4 +1,4 @@
-//! The same scenarios in three versions: every difference has its reason.
+//! The same scenarios in three versions: every difference has a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ struct Reason {
     seen: BTreeMap<String, Vec<String>>,
 }
 
-/// Whether this is what a name says: `KIND EVENT`, `KIND EVENT FIELD`, or the latter and ` = VALUE`, the
+/// Whether a difference matches a pattern: `KIND EVENT`, `KIND EVENT FIELD`, or the latter and ` = VALUE`, the
 /// value that the older one has.
 fn is_named(what: &str, difference: &Difference) -> bool {
     let (what, value) = match what.split_once(" = ") {
@@ -97,7 +97,7 @@ fn every_recording_equals_itself() {
 }
 
 #[test]
-fn shapes_tell_what_came_and_went() {
+fn shapes_list_added_and_removed_types_and_fields() {
     let shapes = |version: &str| {
         let path = root().join("recordings").join(version).join("04-bash-allow.tape");
         Shapes::read(&mut Reader::new(File::open(path).unwrap())).unwrap()
