@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_allowed_for_good_is_told_rule_by_rule() {
+    fn the_rules_that_would_be_added_are_listed() {
         let rules = r#","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash",
             "ruleContent":"touch a; touch b"}],"behavior":"allow","destination":"localSettings"},
             {"type":"setMode","mode":"acceptEdits","destination":"session"}]"#;

@@ -14,7 +14,7 @@ use crate::dialog::{Reply, Topic};
 use crate::render::{Piece, Renderer};
 use crate::requests::Request;
 
-const NO_TERMINAL: &str = "Nobody can be asked for permission here.";
+const NO_TERMINAL: &str = "Permission cannot be requested: no terminal is attached.";
 
 pub(super) async fn run(
     session: Session,

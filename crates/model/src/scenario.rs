@@ -22,7 +22,7 @@ pub use words::{Chunk, Times};
 
 /// What the model behind an agent answers, so that a conversation can be had again, offline.
 ///
-/// A reply with `when` is taken as soon as that holds. The others are taken in the order in which they stand. Each agent
+/// A reply with `when` is taken as soon as that holds. The others are taken in their order. Each agent
 /// has replies of its own; a reply that names no agent is for `main`.
 ///
 /// ```

@@ -103,7 +103,7 @@ fn hostile_tape(name: &str) -> String {
 #[test]
 fn of_tapes() {
     let folder = tempfile::tempdir().unwrap();
-    let names = ["2.1.325/12-sdk-mcp.tape", "2.1.325/31-write-edit-read.tape"];
+    let names = ["12-sdk-mcp.tape", "31-write-edit-read.tape"];
     let files: Vec<String> =
         (0..names.len()).map(|at| format!("{at}{HOSTILE}{LINES}.tape")).collect();
     for (name, file) in names.iter().zip(&files) {
@@ -139,7 +139,7 @@ fn of_tapes() {
         }
         assert_harmless(&route, &String::from_utf8(output.stderr).unwrap());
     }
-    // On a terminal, data is no exception.
+    // On a terminal, data is escaped too.
     for command in [
         &["inspect", a, "--json"][..],
         &["check", a, "capture", "--json"],
@@ -364,6 +364,6 @@ fn of_an_api_that_fails() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_harmless("an error of the API", &said);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    // It is told once.
+    // It is printed once.
     assert_eq!(said.matches("]52;c;").count(), 1, "{said}");
 }

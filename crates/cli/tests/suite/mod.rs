@@ -31,6 +31,6 @@ mod reference;
 mod replay;
 mod run;
 mod run_ends;
-mod run_tells;
+mod run_messages;
 mod schema;
 mod terminal;

@@ -106,7 +106,7 @@ fn file_name<'a>(before: &'a str, language: &str) -> Option<&'a str> {
     endings.iter().any(|ending| name.ends_with(ending)).then_some(name)
 }
 
-/// Whether a text is as it is said to be, where `…` stands for anything.
+/// Whether a text matches a pattern in which `…` matches anything.
 fn alike(said: &str, text: &str) -> bool {
     let Some((start, rest)) = said.split_once('…') else { return said == text };
     let Some(left) = text.strip_prefix(start) else { return false };
@@ -114,7 +114,7 @@ fn alike(said: &str, text: &str) -> bool {
     places.any(|at| alike(rest, &left[at..]))
 }
 
-/// The same for lines, where a line of `…` stands for any lines.
+/// The same for lines, where a line `…` matches any lines.
 fn all_alike(said: &[String], lines: &[&str]) -> bool {
     match said.split_first() {
         None => lines.is_empty(),

@@ -52,7 +52,7 @@ fn make(url: &Url, connect: Duration, headers: HeaderMap) -> Result<Client, Mode
         .redirect(Policy::none())
         .user_agent(concat!("duologue/", env!("CARGO_PKG_VERSION")));
     if is_here(url) {
-        // No proxy knows our loopback.
+        // A proxy cannot reach our loopback.
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| unusable(&error))

@@ -205,7 +205,7 @@ impl Reply {
         self
     }
 
-    /// Adds a line that an embedded agent writes as it stands.
+    /// Adds a line that an embedded agent writes unchanged.
     #[must_use]
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());

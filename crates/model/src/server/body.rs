@@ -22,7 +22,7 @@ struct Until {
     pieces: Paced<Bytes>,
     /// None when it was cut off.
     ended: Option<Signal>,
-    /// Becomes ready when streams that stall go on. None once it has.
+    /// Becomes ready when stalled streams are resumed. `None` after that.
     resumed: Option<Signal>,
     is_cut: bool,
 }

@@ -24,7 +24,7 @@ const LONGEST_BODY: usize = 64 << 20;
 /// How long a client may take for the body of a request.
 const BODY: Duration = Duration::from_secs(60);
 
-/// Routes that are served to programs on this machine, and to those that know the address.
+/// Routes that are served to programs on this machine, and to clients that use the server's own address.
 pub(super) fn checked(routes: Router, bound: SocketAddr) -> Router {
     routes.layer(from_fn(move |request: Request, next: Next| check(request, next, bound)))
 }

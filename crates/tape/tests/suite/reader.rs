@@ -53,7 +53,7 @@ fn every_recording_is_a_tape_with_its_exact_lines() {
 #[test]
 fn all_kinds_of_entries() {
     let tape = concat!(
-        "{\"tape\":1,\"program\":\"claude\",\"version\":\"2.1.325\",\"argv\":[\"claude\",\"-p\"],\"mood\":1}\n",
+        "{\"tape\":1,\"program\":\"claude\",\"version\":\"2.1.0\",\"argv\":[\"claude\",\"-p\"],\"mood\":1}\n",
         "{\"t\":0,\"dir\":\"in\",\"line\":\"a\"}\n",
         "{\"t\":1.5,\"dir\":\"out\",\"b64\":\"//4=\"}\n",
         "{\"t\":2,\"dir\":\"err\",\"line\":\"oops\"}\n",

@@ -4,11 +4,13 @@ use std::fs::File;
 
 use duologue_protocol::Line;
 use duologue_tape::redact::Redactor;
-use duologue_tape::replay::{Match, Player, Step};
+use duologue_tape::replay::{Match, Player};
 use duologue_tape::{Event, Header, Reader, Writer};
 use duologue_testkit::recordings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use super::replay::play;
 
 /// This line, redacted.
 fn redacted(redactor: &mut Redactor, line: &str) -> String {
@@ -264,28 +266,7 @@ fn a_redacted_recording_replays_to_the_host_that_was_recorded() {
         let tape = writer.finish().unwrap();
         let mut player = Player::new(|| Ok(tape.as_slice()), Match::Exact).unwrap();
         let mut reader = open();
-        while let Some(entry) = reader.next_entry().unwrap() {
-            match entry.event {
-                Event::ToAgent(line) => {
-                    let result = player.handle_line(&line);
-                    result.unwrap_or_else(|error| panic!("{}: {error}", recording.name));
-                }
-                Event::Note(note) => {
-                    if let Some(name) = note.strip_prefix("signal ") {
-                        assert!(player.handle_signal(name));
-                    }
-                }
-                _ => {}
-            }
-        }
-        player.handle_end().unwrap();
-        loop {
-            match player.next_step().unwrap() {
-                Step::Say(..) => {}
-                Step::End(_) => break,
-                other => panic!("{}: {other:?}", recording.name),
-            }
-        }
+        play(&mut player, &mut reader, &recording.name);
     }
 }
 

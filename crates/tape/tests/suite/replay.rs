@@ -1,6 +1,7 @@
 //! Replaying tapes.
 
 use std::fs::File;
+use std::io::Read;
 
 use duologue_protocol::Line;
 use duologue_tape::replay::{Match, Mismatch, Player, Step, Wait};
@@ -178,37 +179,47 @@ fn signals_and_the_end_of_input_are_awaited() {
     assert!(matches!(player.next_step().unwrap(), Step::End(_)));
 }
 
+/// Plays the host of a tape to the player: first all lines and signals of the host, then all lines of the agent. Returns the
+/// agent's lines of the player and those of the tape.
+pub(super) fn play<S: Read, R: Read>(
+    player: &mut Player<S>,
+    tape: &mut Reader<R>,
+    name: &str,
+) -> (Vec<Line>, Vec<Line>) {
+    let (mut played, mut expected) = (Vec::new(), Vec::new());
+    while let Some(entry) = tape.next_entry().unwrap() {
+        match entry.event {
+            Event::ToAgent(line) => {
+                player.handle_line(&line).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+            Event::ToHost(line) => expected.push(line),
+            Event::Note(note) => {
+                if let Some(name) = note.strip_prefix("signal ") {
+                    assert!(player.handle_signal(name));
+                }
+            }
+            _ => {}
+        }
+    }
+    player.handle_end().unwrap();
+    loop {
+        match player.next_step().unwrap() {
+            Step::Say(_, Stream::ToHost, line) => played.push(line),
+            Step::Say(..) => {}
+            Step::End(_) => return (played, expected),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn every_recording_replays_to_the_host_that_is_on_it() {
     for recording in recordings() {
         let open = || File::open(&recording.path);
         let mut player = Player::new(open, Match::Exact).unwrap();
         let mut reader = Reader::new(open().unwrap());
-        let mut said = Vec::new();
-        let mut expected = Vec::new();
-        // The host writes everything at once.
-        while let Some(entry) = reader.next_entry().unwrap() {
-            match entry.event {
-                Event::ToAgent(line) => player.handle_line(&line).unwrap(),
-                Event::ToHost(line) => expected.push(line),
-                Event::Note(note) => {
-                    if let Some(name) = note.strip_prefix("signal ") {
-                        assert!(player.handle_signal(name));
-                    }
-                }
-                _ => {}
-            }
-        }
-        player.handle_end().unwrap();
-        loop {
-            match player.next_step().unwrap() {
-                Step::Say(_, Stream::ToHost, line) => said.push(line),
-                Step::Say(..) => {}
-                Step::End(_) => break,
-                other => panic!("{}: {other:?}", recording.name),
-            }
-        }
-        assert!(said == expected, "{} {}", recording.version, recording.name);
+        let (played, expected) = play(&mut player, &mut reader, &recording.name);
+        assert!(played == expected, "{} {}", recording.version, recording.name);
     }
 }
 

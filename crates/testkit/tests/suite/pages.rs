@@ -47,7 +47,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let mut broken = Vec::new();
     for page in [pages("."), pages("docs"), crate_readmes()].concat() {
         for link in links(&page) {
@@ -96,7 +96,7 @@ fn every_crate_has_a_readme_whose_programs_are_doctests() {
         if let Ok(library) = fs::read_to_string(library) {
             assert!(text.contains("```rust"), "{} has no example", readme.display());
             let included = "include_str!(\"../README.md\")";
-            assert!(library.contains(included), "nobody compiles {}", readme.display());
+            assert!(library.contains(included), "{} is not compiled", readme.display());
         }
     }
 }
@@ -113,7 +113,7 @@ fn programs_of_pages_are_doctests() {
         let name = page.file_name().unwrap().to_str().unwrap();
         if fs::read_to_string(&page).unwrap().contains("```rust") {
             let included = format!("include_str!(\"../../../docs/{name}\")");
-            assert!(sources.contains(&included), "nobody compiles the programs of docs/{name}");
+            assert!(sources.contains(&included), "the programs of docs/{name} are not compiled");
         }
     }
 }

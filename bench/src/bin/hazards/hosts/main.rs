@@ -102,7 +102,7 @@ fn main() -> Result<()> {
             "claude-agent-sdk-rs" => agent_sdk::run(job, tally).await,
             "cc-sdk" => cc::run(job, tally).await,
             "claude-cli-sdk" => cli_sdk::run(job, tally).await,
-            _ => bail!("nobody is called {peer}"),
+            _ => bail!("there is no host {peer}"),
         };
         if let Err(error) = run {
             tally.see(&Err(error));
