@@ -88,7 +88,7 @@ impl Menu {
             marked,
             writing: false,
             text: String::new(),
-            escape: "says no",
+            escape: "denies",
         }
     }
 
@@ -223,7 +223,7 @@ impl Menu {
         let help = match (self.writing, self.several) {
             (true, _) => ours("Enter sends · Esc goes back"),
             (false, true) => {
-                shown!("Space marks · Enter takes what is marked · Esc {}", self.escape)
+                shown!("Space marks · Enter confirms · Esc {}", self.escape)
             }
             (false, false) => shown!("↑↓ or a number · Enter · Esc {}", self.escape),
         };

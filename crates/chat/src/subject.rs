@@ -255,7 +255,7 @@ mod tests {
                 "❯ 1 Yes, this once",
                 "  2 Yes, and from now on",
                 "  3 No, because",
-                "  ↑↓ or a number · Enter · Esc says no",
+                "  ↑↓ or a number · Enter · Esc denies",
             ]
         );
     }

@@ -147,10 +147,12 @@ fn cargo(programs: &Path, args: &[&str]) -> Result<()> {
 fn contenders(options: &Options, programs: &Path) -> Result<Vec<Contender>> {
     let host = programs.join("hazard-host").display().to_string();
     let mut all = Vec::new();
-    for name in page::CRATES {
-        let command = vec![host.clone(), (*name).to_owned()];
-        let title =
-            if *name == "duologue" { (*name).to_owned() } else { peers::crate_title(name)? };
+    let listed = Command::new(&host).arg("--list").output().context("hazard-host --list")?;
+    let listed = String::from_utf8(listed.stdout)?;
+    ensure!(!listed.is_empty(), "hazard-host --list printed nothing");
+    for name in listed.lines() {
+        let command = vec![host.clone(), name.to_owned()];
+        let title = if name == "duologue" { name.to_owned() } else { peers::crate_title(name)? };
         all.push(Contender { name: title, command });
     }
     if !options.rust_only {

@@ -8,16 +8,6 @@ use duologue_bench::hazard::Hazard;
 
 use crate::judge::Cell;
 
-/// The crates, as `hazard-host` calls them.
-pub const CRATES: &[&str] = &[
-    "duologue",
-    "claude-codes",
-    "claude-wrapper",
-    "claude-agent-sdk-rs",
-    "cc-sdk",
-    "claude-cli-sdk",
-];
-
 pub fn page(
     names: &[&str],
     hazards: &[Hazard],

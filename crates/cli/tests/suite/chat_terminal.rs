@@ -24,17 +24,63 @@ fn the_user_decides_in_menus() {
     terminal.shows("› ");
     terminal.types("look\r");
     terminal.shows("? May the agent use Bash?");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("1");
     terminal.shows("allowed once");
     terminal.shows("  │ rm x");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("2too risky\r");
     terminal.shows("not allowed: too risky");
     terminal.shows("All right.");
     terminal.shows("› ");
     assert_eq!(answer(&play, "a")["behavior"], "allow");
     assert_eq!(answer(&play, "b")["message"], "too risky");
+    terminal.exit(&play);
+}
+
+#[test]
+fn the_form_of_an_mcp_server_is_filled_in() {
+    let form = |id: &str| {
+        Step::ask(
+            id,
+            json!({
+                "subtype": "elicitation", "mcp_server_name": "db", "message": "Which table?", "mode": "form",
+                "requested_schema": {
+                    "type": "object", "required": ["table", "rows"],
+                    "properties": {
+                        "table": { "type": "string", "enum": ["users", "orders"] },
+                        "rows": { "type": "integer", "title": "How many rows?" },
+                    },
+                },
+                "property_order": ["table", "rows"],
+            }),
+        )
+    };
+    let play = Play::turn([
+        Step::Init,
+        form("a"),
+        form("b"),
+        play::text("All right."),
+        Step::Done("All right.".to_owned()),
+    ]);
+    let mut terminal = Terminal::open(play.command(&["chat", "look"]));
+    terminal.shows("? The MCP server db asks (1 of 2)");
+    terminal.shows("  │ Which table?");
+    terminal.shows("2 orders");
+    terminal.types("2");
+    terminal.shows("How many rows?");
+    terminal.types("1many\r");
+    terminal.shows("Enter a whole number.");
+    terminal.types("17\r");
+    terminal.shows("✓ sent");
+    terminal.shows("3 Decline");
+    terminal.types("3");
+    terminal.shows("✗ declined");
+    terminal.shows("All right.");
+    terminal.shows("› ");
+    let sent = json!({ "table": "orders", "rows": 7 });
+    assert_eq!(answer(&play, "a"), json!({ "action": "accept", "content": sent }));
+    assert_eq!(answer(&play, "b")["action"], "decline");
     terminal.exit(&play);
 }
 
@@ -85,7 +131,7 @@ fn a_withdrawn_request_closes_its_menu_and_output_appears_above_the_prompt() {
         Step::Done("By the way.".to_owned()),
     ]);
     let mut terminal = Terminal::open(play.command(&["chat", "begin"]));
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     play.stage.open("withdraw").unwrap();
     terminal.shows("no longer asked");
     terminal.shows("› ");

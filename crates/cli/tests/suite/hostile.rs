@@ -315,13 +315,13 @@ fn of_an_agent_that_asks() {
         .turn(turn);
     let play = Play::new(&script);
     let mut terminal = Terminal::open(play.command(&["chat", "go"]));
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("3no\r");
     terminal.shows("not allowed: no");
     terminal.shows("Esc skips");
     terminal.types("1");
     terminal.shows("The agent proposes a plan");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("4");
     terminal.shows("Halfway.");
     terminal.types("\u{3}");

@@ -86,9 +86,23 @@ impl Job {
     }
 }
 
+/// The hosts, in the order of the table.
+const HOSTS: &[&str] = &[
+    "duologue",
+    "claude-codes",
+    "claude-wrapper",
+    "claude-agent-sdk-rs",
+    "cc-sdk",
+    "claude-cli-sdk",
+];
+
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [peer, hazard] = &args[..] else { bail!("drive PEER HAZARD") };
+    if args == ["--list"] {
+        HOSTS.iter().for_each(|host| println!("{host}"));
+        return Ok(());
+    }
+    let [peer, hazard] = &args[..] else { bail!("hazard-host HOST HAZARD, or hazard-host --list") };
     let job = Job { hazard: hazard.parse()? };
     let tally = Tally::start();
     // The same number on every machine.
