@@ -1,4 +1,4 @@
-//! Running the command and looking at what it said.
+//! Runs the command and checks its output.
 
 use std::path::PathBuf;
 use std::process::Output;

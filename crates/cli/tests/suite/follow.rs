@@ -107,7 +107,7 @@ fn another_file_of_that_name_is_read_from_its_start() {
     fs::rename(&new, &path).unwrap();
     follower.until("two");
     assert!(is_replaced(&follower.until("three")));
-    // Gone, and made anew.
+    // Removed and created again.
     fs::remove_file(&path).unwrap();
     fs::write(&path, error("four")).unwrap();
     follower.until("four");

@@ -301,10 +301,14 @@ fn of_an_agent_that_asks() {
             "rules": [{ "toolName": text, "ruleContent": text }] }] });
     let question = json!({ "questions": [{ "question": text, "header": text, "multiSelect": false,
         "options": [{ "label": text, "description": text, "preview": text }] }] });
+    let form = json!({ "subtype": "elicitation", "mcp_server_name": text, "message": text, "mode": "form",
+        "requested_schema": { "type": "object", "properties": { (text.clone()): {
+            "title": text, "description": text, "enum": [text], "enumNames": [text] } } } });
     let turn = hostile_turn().into_iter().chain([
         Step::ask("a", request),
         Step::can_use_tool("q", "AskUserQuestion", question),
         Step::can_use_tool("p", "ExitPlanMode", json!({ "plan": text })),
+        Step::ask("f", form),
         play::text("Halfway."),
         Step::Stall,
     ]);
@@ -321,8 +325,12 @@ fn of_an_agent_that_asks() {
     terminal.shows("Esc skips");
     terminal.types("1");
     terminal.shows("The agent proposes a plan");
-    terminal.shows("Esc denies");
+    terminal.shows("Esc rejects");
     terminal.types("4");
+    terminal.shows("The MCP server");
+    terminal.shows("Esc cancels");
+    terminal.types("3");
+    terminal.shows("declined");
     terminal.shows("Halfway.");
     terminal.types("\u{3}");
     terminal.shows("refused");

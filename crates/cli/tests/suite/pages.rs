@@ -3,7 +3,7 @@
 //! In a `console` block of a page in `docs/`:
 //!
 //! - a line that begins with `$ ` is a command, up to the first line without a `\` at its end;
-//! - what follows is what it prints to stdout and stderr, `…` standing for anything, a line of `…` for any lines. A
+//! - the following lines are its output on stdout and stderr; `…` matches anything, a line of `…` any lines. A
 //!   command that is followed by nothing prints nothing;
 //! - `$ echo $?` and a number state the exit code of the command before it. Without that, it is 0.
 //!
@@ -22,7 +22,7 @@ use super::command::text;
 /// The folder of the pages, whatever it is called here.
 const PROJECT: &str = "/project";
 
-/// What a page has readers do.
+/// The steps of a page.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     /// A file with this name and text is there.
@@ -33,7 +33,7 @@ enum Step {
     Command(Shown),
 }
 
-/// A command of a page, and what the page says about it.
+/// A command of a page, with its expected output and exit code.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     line: usize,
@@ -127,7 +127,7 @@ fn all_alike(said: &[String], lines: &[&str]) -> bool {
     }
 }
 
-/// What is wrong about a command that ended like this.
+/// The problem with the result of a command, if there is one.
 fn judge(shown: &Shown, code: Option<i32>, printed: &str) -> Result<(), String> {
     let Shown { line, command, prints, code: stated } = shown;
     if code != Some(*stated) {

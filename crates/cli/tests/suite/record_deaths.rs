@@ -86,7 +86,7 @@ enum Victim {
     Agent,
 }
 
-/// An agent that says who it is, and answers each line in two pieces. It ends when its stdin does, after
+/// An agent that prints its pid, and answers each line in two pieces. It ends with its stdin, after
 /// a last line, and ignores closed pipes.
 const AGENT: &str = r#"exec 9>"$0"; trap '' PIPE; echo $$
     while read -r line; do printf 'answer '; printf '%s\n' "$line"; done

@@ -1,4 +1,4 @@
-//! `duologue run`: what goes in, and what comes out.
+//! `duologue run`: input and output.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -173,7 +173,7 @@ fn program(does: &str) -> (tempfile::TempDir, String) {
     (dir, path)
 }
 
-/// It says nothing at all, and ignores TERM.
+/// It writes nothing, and ignores TERM.
 const MUTE: &str = "trap '' TERM\nwhile :; do sleep 1; done";
 
 /// It answers the handshake and one prompt, and then stays.

@@ -18,7 +18,7 @@ impl Shared {
     }
 }
 
-/// An HTTP client for this address, with headers of its own: what an MCP server is reached with.
+/// An HTTP client for this address, with its own headers, for MCP servers.
 ///
 /// # Errors
 ///
