@@ -18,6 +18,9 @@ use regex_syntax::ParserBuilder;
 
 use super::judge::{is_basic, is_private_key, is_web_token, looks_random};
 
+/// Whether the anchor at this place of a text can be a part of a match.
+type Near = fn(&[u8], Range<usize>) -> bool;
+
 /// A form of secret.
 #[derive(Debug)]
 pub(super) struct Form {
@@ -25,8 +28,8 @@ pub(super) struct Form {
     name: &'static str,
     /// Words, one of which is in every match. Most texts have none of them.
     anchors: &'static str,
-    /// Whether the anchor at this place can be a part of a match.
-    near: Option<fn(&[u8], Range<usize>) -> bool>,
+    /// A cheap check of the anchor.
+    near: Option<Near>,
     pub(super) pattern: &'static str,
     pub(super) until: Until,
     /// Whether a match is really a secret.
@@ -74,7 +77,7 @@ impl Form {
     }
 
     /// Searches only around anchors for which this holds. It must hold for at least one anchor of every match.
-    const fn near(mut self, near: fn(&[u8], Range<usize>) -> bool) -> Self {
+    const fn near(mut self, near: Near) -> Self {
         self.near = Some(near);
         self
     }

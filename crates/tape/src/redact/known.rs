@@ -226,8 +226,10 @@ impl Writing {
             }
             Self::Hex => Some(hit),
             Self::Base64(shift) => {
-                let (before, after) =
-                    (usize::from(shift > 0), usize::from((shift + length) * 8 % 6 > 0));
+                let (before, after) = (
+                    usize::from(shift > 0),
+                    usize::from(!((shift + length) * 8).is_multiple_of(6)),
+                );
                 let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
                 let count = |bytes: &mut dyn Iterator<Item = &u8>, most: usize| {
                     bytes.take(most).take_while(is_digit).count()

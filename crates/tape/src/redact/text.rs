@@ -55,7 +55,7 @@ pub(super) struct TextRules {
 #[derive(Debug)]
 struct Layer {
     view: View,
-    layers: Vec<Layer>,
+    layers: Vec<Self>,
 }
 
 impl Layer {
