@@ -29,6 +29,7 @@ mod record_terminal;
 mod redact;
 mod reference;
 mod replay;
+mod resume;
 mod run;
 mod run_ends;
 mod run_tells;
