@@ -17,6 +17,7 @@ mod legacy_overview;
 mod legacy_results;
 mod legacy_snapshots;
 mod limits;
+mod mirror;
 mod output;
 mod pages;
 mod play;
