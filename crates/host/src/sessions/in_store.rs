@@ -244,7 +244,16 @@ impl SessionBuilder {
             builder = builder.conversation(Conversation::resume(restored.id.as_str()));
             written = restored.written;
         }
-        let session = builder.start().await?;
+        let session = match builder.start().await {
+            Ok(session) => session,
+            Err(error) => {
+                if let Some(session) = written {
+                    // The error of the agent matters more than that of the file.
+                    let _ = super::run(move || session.delete()).await;
+                }
+                return Err(error.into());
+            }
+        };
         let mut messages = session.messages();
         let report = Arc::clone(&options.report);
         let mirror = Mirror::start(Arc::clone(&options.store), options.options, move |problem| {

@@ -67,31 +67,18 @@ fn find(
             && args.tag.as_ref().is_none_or(|tag| info.tag.as_ref() == Some(tag))
     };
     let wanted = if args.limit == 0 { usize::MAX } else { args.limit };
-    // Tags and marks are not known before the files are read, so pages are read until enough is found.
-    let page = wanted.saturating_add(args.offset).saturating_mul(2).max(64);
-    let (mut found, mut damaged) = (Vec::new(), Vec::new());
-    let mut offset = 0;
-    loop {
-        let options = match args.limit {
-            0 => options.clone(),
-            _ => options.clone().limit(page).offset(offset),
-        };
-        let list = sessions.list(&options)?;
-        let read = list.sessions.len();
-        found.extend(list.sessions.into_iter().filter(fits));
-        for file in list.damaged {
-            if !damaged.contains(&file) {
-                damaged.push(file);
-            }
-        }
-        offset += read;
-        if args.limit == 0 || read < page || found.len() >= wanted.saturating_add(args.offset) {
-            break;
-        }
+    // Tags and marks are not known before the files are read: a few more are read than are shown, and all if that is not enough.
+    let enough = wanted.saturating_add(args.offset);
+    let page = if args.limit == 0 { 0 } else { enough.saturating_mul(2) };
+    let mut list = sessions.list(&options.clone().limit(page))?;
+    let mut found: Vec<SessionInfo> = list.sessions.iter().filter(|it| fits(it)).cloned().collect();
+    if found.len() < enough && list.sessions.len() == page {
+        list = sessions.list(&options)?;
+        found = list.sessions.into_iter().filter(fits).collect();
     }
     found.drain(..args.offset.min(found.len()));
     found.truncate(wanted);
-    Ok((found, damaged))
+    Ok((found, list.damaged))
 }
 
 fn table(found: &[SessionInfo], usage: &[Option<SessionUsage>]) -> Table {
