@@ -9,6 +9,7 @@ mod input;
 mod install;
 mod limit;
 mod output_file;
+mod resume;
 mod runtime;
 mod session_args;
 mod signal;
