@@ -1,6 +1,7 @@
 //! [`run`]: the embedded agent as a process, from its command line to its exit code.
 
 mod first_line;
+mod subcommands;
 
 use duologue_agent::command_line::{CommandLine, Effect, Format, flags_help};
 use duologue_agent::stdio::{StartError, complain, say, serve_command_line, stdin};
@@ -22,12 +23,20 @@ ANTHROPIC_BASE_URL), else no model at all: then a few plain requests are underst
 \"run ls\".
 ";
 
+const COMMANDS: &str = "\
+Commands:
+  auth status [--json|--text]           Show how requests to the model are authenticated
+  mcp list|get|add|add-json|remove      Configure MCP servers
+  doctor                                Show which model answers, and from where settings are read
+  update                                This agent is updated with duologue
+";
+
 fn help() -> String {
     let own = flags_help(&[Effect::EmbeddedOwn, Effect::Own, Effect::Command]);
     let obeyed = flags_help(&[Effect::Agent, Effect::Embedded]);
     let ignored = flags_help(&[Effect::Ignored]);
     format!(
-        "{HELP}\nFlags of duologue:\n{own}\nFlags of Claude Code:\n{obeyed}\nAccepted, without effect:\n{ignored}"
+        "{HELP}\n{COMMANDS}\nFlags of duologue:\n{own}\nFlags of Claude Code:\n{obeyed}\nAccepted, without effect:\n{ignored}"
     )
 }
 
@@ -58,6 +67,10 @@ pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
 }
 
 async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, StartError> {
+    let args: Vec<String> = args.into_iter().collect();
+    if let Some(exit) = subcommands::run(&args).await? {
+        return Ok(exit);
+    }
     let line = CommandLine::parse(args)?;
     if line.version {
         say(&format!("{VERSION} (embedded agent of duologue {})\n", env!("CARGO_PKG_VERSION")))?;
@@ -159,7 +172,7 @@ fn cut(resumed: Resumed, setup: &Setup, id: &str) -> Result<Resumed, StartError>
         let lost = resumed.prompts_after(at);
         if let Some(other) = lost.iter().find(|prompt| *prompt != turn) {
             let why = format!(
-                "Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not attributable to turn {turn}: first discarded entry [type=user, uuid={other}]"
+                "Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not attributable to turn {turn}: range does not start with the declared turn prompt; first discarded entry 1 [type=user, uuid={other}]"
             );
             return Err(StartError::resume(why, id));
         }

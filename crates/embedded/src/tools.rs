@@ -42,6 +42,7 @@ mod process;
 mod question;
 mod read;
 mod search;
+mod skill;
 mod structured;
 mod tasks;
 mod todo;
@@ -67,6 +68,7 @@ pub use plan::{EnterPlanModeTool, ExitPlanModeTool};
 pub use question::AskUserQuestionTool;
 pub use read::ReadTool;
 pub use search::ToolSearchTool;
+pub use skill::SkillTool;
 pub use structured::{InvalidSchema, StructuredOutputTool};
 pub use tasks::{ShellTask, ShellTaskStatus, ShellTasks, TooManyShellTasks};
 pub use todo::TodoWriteTool;
@@ -93,6 +95,8 @@ pub enum Access {
     Change(String),
     /// To start a sub-agent of this kind.
     Subagent(String),
+    /// To read this skill.
+    Skill(String),
     /// An answer that only a person can give.
     Person,
     /// Unknown: it is asked about.
@@ -127,6 +131,8 @@ pub enum Role {
     Subagent,
     /// It searches the tools that there are.
     ToolSearch,
+    /// It reads a skill instead of running the tool.
+    Skill,
     /// It enters plan mode.
     EnterPlanMode,
     /// It leaves plan mode.

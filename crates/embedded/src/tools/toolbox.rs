@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{
     AgentTool, AskUserQuestionTool, BashTool, EditTool, EnterPlanModeTool, ExitPlanModeTool,
-    GlobTool, GrepTool, ReadTool, Role, TodoWriteTool, Tool, ToolContext, ToolOutput, WriteTool,
-    validate,
+    GlobTool, GrepTool, ReadTool, Role, SkillTool, TodoWriteTool, Tool, ToolContext, ToolOutput,
+    WriteTool, validate,
 };
 
 /// The tools there are, by name.
@@ -44,6 +44,7 @@ impl Toolbox {
             .with(GlobTool)
             .with(GrepTool)
             .with(ReadTool)
+            .with(SkillTool)
             .with(TodoWriteTool)
             .with(WriteTool)
     }

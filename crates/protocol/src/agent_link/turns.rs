@@ -3,7 +3,7 @@
 use crate::lines::{
     CommandLifecycle, CommandState, Priority, Prompt, TerminalReason, TurnResult, User, UserMessage,
 };
-use crate::message::Origin;
+use crate::message::{Origin, OriginKind};
 use crate::system::SessionState;
 use crate::text::Text;
 use crate::wire::Field;
@@ -141,7 +141,14 @@ impl AgentLink {
         if let Some(last) = uuids.last() {
             result = result.user_message_uuid(last.clone()).user_message_uuids(uuids);
         }
-        if let Some(origin) = turn.start.origin {
+        // A host can claim only that a person typed a prompt.
+        let prompts = turn.start.prompts.iter().chain(&turn.folded);
+        let typed = prompts
+            .last()
+            .and_then(|prompt| prompt.origin.value())
+            .filter(|origin| origin.kind.value().is_some_and(|kind| *kind == OriginKind::Human));
+        let typed = typed.cloned();
+        if let Some(origin) = turn.start.origin.or(typed) {
             result = result.origin(origin);
         }
         // The CLI does so even while prompts are queued.
