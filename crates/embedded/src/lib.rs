@@ -29,6 +29,7 @@ mod agent_loop;
 mod answer;
 mod api_failures;
 mod background;
+mod checkpoints;
 mod command_hooks;
 mod conversation;
 mod custom;
@@ -48,6 +49,7 @@ mod slash_commands;
 mod subagent_stats;
 mod subagents;
 mod tool_calls;
+mod web;
 
 use std::sync::Arc;
 
@@ -194,6 +196,12 @@ impl Embedded {
     async fn answer(&mut self, turn: &mut Turn<'_>) -> TurnResult {
         let agent_loop = AgentLoop::main(&self.shared, turn.emitter());
         let is_typed = !turn.is_continued() && turn.origin().is_none();
+        if is_typed
+            && self.shared.setup.checkpoints
+            && let Some(uuid) = turn.prompt_uuid()
+        {
+            self.shared.checkpoints.begin(&uuid);
+        }
         if is_typed && let Some(done) = self.command(turn).await {
             return done;
         }
@@ -208,8 +216,8 @@ impl Embedded {
         if turn.is_continued() {
             self.shared.conversation.note(&turn.text());
         } else {
-            let uuid = turn.prompts().last().and_then(|prompt| prompt.uuid.as_str());
-            self.shared.conversation.prompt(&content(turn.prompt()), uuid);
+            let uuid = turn.prompt_uuid();
+            self.shared.conversation.prompt(&content(turn.prompt()), uuid.as_deref());
         }
         let outcome = self.work(turn, &agent_loop).await;
         self.shared.end_command();

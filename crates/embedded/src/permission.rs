@@ -219,6 +219,7 @@ impl Permissions {
             Access::Change(path) => self.judge_changing(tool, path, cwd),
             Access::Subagent(kind) => self.judge_subagent(tool, kind),
             Access::Skill(name) => self.judge_skill(tool, name),
+            Access::Web(domain) => self.judge_web(tool, domain),
             Access::Person => {
                 let ask = Ask { requires_user_interaction: true, ..Ask::for_tool(tool) };
                 Verdict::Ask(Box::new(ask))
@@ -284,6 +285,22 @@ impl Permissions {
             allow_rule(tool, Some(&format!("{skill}:*")), to()),
         ];
         Verdict::Ask(Box::new(Ask { suggestions: Some(suggestions), ..Ask::for_tool(tool) }))
+    }
+
+    fn judge_web(&self, tool: &str, domain: &str) -> Verdict {
+        let content = format!("domain:{domain}");
+        let covers = |rule: &Rule| rule.content.as_ref().is_none_or(|rule| *rule == content);
+        if self.rules_of(PermissionBehavior::Deny, tool).any(covers) {
+            return Verdict::deny(format!("{tool} denied access to {content}."), Reason::Rule);
+        }
+        if self.mode == PermissionMode::BypassPermissions {
+            return Verdict::Allow(Reason::Mode);
+        }
+        if self.rules_of(PermissionBehavior::Allow, tool).any(covers) {
+            return Verdict::Allow(Reason::Rule);
+        }
+        let rule = allow_rule(tool, Some(&content), PermissionDestination::LocalSettings);
+        Verdict::Ask(Box::new(Ask { suggestions: Some(vec![rule]), ..Ask::for_tool(tool) }))
     }
 
     /// Drops the rules of a source that were added for one turn.

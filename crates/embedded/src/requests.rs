@@ -454,6 +454,12 @@ impl Shared {
                 session.set_listing(self.listing());
                 payload(&json!({ "available_output_styles": self.custom().style_names() }))
             }
+            "rewind_files" if self.setup.checkpoints => {
+                match self.checkpoints.rewind(text("user_message_id"), asked["dry_run"] == true) {
+                    Ok(value) => payload(&value),
+                    Err(why) => Reply::error(why),
+                }
+            }
             "register_repo_root" => self.register_repo_root(session, asked),
             "set_mcp_permission_mode_override" => self.override_mode(asked),
             "get_status" => payload(&json!({ "sections": [{ "title": "Session", "rows": [

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::agent_kinds::AgentKinds;
 use super::agent_loop::reminder;
 use super::background::Background;
+use super::checkpoints::Checkpoints;
 use super::command_hooks::CommandHooks;
 use super::conversation::Conversation;
 use super::custom::{Custom, Places};
@@ -61,6 +62,8 @@ pub(super) struct Shared {
     pub(super) debug: DebugLog,
     /// The hooks that are commands.
     pub(super) hooks: Arc<CommandHooks>,
+    /// Files as they were before each prompt.
+    pub(super) checkpoints: Checkpoints,
     /// MCP servers whose tools are asked about, whatever the mode.
     pub(super) strict_servers: Mutex<Vec<String>>,
 }
@@ -134,6 +137,7 @@ impl Shared {
             debug,
             hooks: Arc::new(CommandHooks::new(settings.hooks.clone(), setup.hook_events)),
             strict_servers: Mutex::default(),
+            checkpoints: Checkpoints::new(checkpoint_folder(&setup)),
             setup,
         };
         if !shared.setup.bare {
@@ -202,7 +206,8 @@ impl Shared {
             slash_commands::listed(&self.custom().commands, self.setup.no_slash_commands);
         listing.agents = self.kinds();
         let custom = self.custom();
-        let skills = custom.commands.iter().filter(|command| command.is_skill());
+        let skills =
+            custom.commands.iter().filter(|command| command.is_skill() && command.is_for_users);
         listing.skills = skills.map(|skill| text(&skill.name)).collect();
         let plugins = custom.plugins.iter().map(|plugin| {
             let mut listed = InitPlugin::new()
@@ -343,12 +348,27 @@ impl Shared {
         let definitions = self.definitions(None);
         let names = definitions.iter().filter_map(|tool| {
             let name = tool["name"].as_str()?;
+            if !self.lists(name) {
+                return None;
+            }
             if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {
                 return None;
             }
             Some(Text::from(toolbox.get(name).map_or(name, |tool| tool.name_for_hosts())))
         });
         names.collect()
+    }
+
+    /// Whether `init` lists a tool. As in the CLI, `Glob` and `Grep` are there only where a flag names them, since commands
+    /// do the same.
+    fn lists(&self, name: &str) -> bool {
+        let named = |lists: &[String]| {
+            let names = lists.iter().flat_map(|list| list.split([',', ' ', '(']));
+            names.map(str::trim).any(|known| known == name)
+        };
+        !["Glob", "Grep", "TodoWrite"].contains(&name)
+            || self.setup.tools.as_ref().is_some_and(|tools| named(tools))
+            || named(&self.setup.allowed)
     }
 
     /// What a message cost. True if the price is unknown and this was not reported yet.
@@ -364,6 +384,12 @@ impl Shared {
         }
         (0.0, is_new)
     }
+}
+
+/// The folder of the checkpoints of a session.
+fn checkpoint_folder(setup: &Setup) -> Option<PathBuf> {
+    let id = setup.options.info.session_id.as_ref().filter(|_| setup.checkpoints)?;
+    Some(setup.config.join("file-history").join(id.as_str()))
 }
 
 /// The MCP servers of settings and plugins, each with its source in `scope`.

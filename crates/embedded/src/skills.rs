@@ -41,7 +41,7 @@ impl Embedded {
             return Some(Err(why.as_str().to_owned()));
         }
         *lock(&self.shared.turn_model) = command.model.clone();
-        let uuid = turn.prompts().last().and_then(|prompt| prompt.uuid.as_str()).map(str::to_owned);
+        let uuid = turn.prompt_uuid();
         let conversation = &self.shared.conversation;
         conversation.command(&command.typed(arguments), &typed, uuid.as_deref());
         conversation.note(&prompt);

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::agent_loop::AgentLoop;
 use crate::shared::lock;
-use crate::tools::{Cancel, Category, Role, SkillTool, ToolOutput, ToolSearchTool};
+use crate::tools::{
+    Access, Cancel, Category, Role, SkillTool, TaskStopTool, ToolOutput, ToolSearchTool,
+};
 
 /// The rules that the calls of an agent are judged by.
 struct Rules<'a>(&'a AgentLoop);
@@ -156,6 +158,9 @@ impl AgentLoop {
             Role::ToolSearch => {
                 return Ok(ToolSearchTool::search(&input, &self.shared.findable()));
             }
+            Role::TaskStop => return Ok(self.stop_task(&input)),
+            Role::WebFetch => return self.fetch(&input).await,
+            Role::WebSearch => return self.search(&input).await,
             Role::Skill => return self.read_skill(&input).await,
             Role::EnterPlanMode => session.set_permission_mode(PermissionMode::Plan).await,
             Role::ExitPlanMode => self.leave_plan_mode(&used.updates).await,
@@ -163,6 +168,13 @@ impl AgentLoop {
         }
         let context = self.context.with_cancel(Cancel::new()).with_tool_use_id(call.id.as_str());
         context.set_hidden_files(self.shared.permissions().hidden_files());
+        if self.shared.setup.checkpoints
+            && let Some(Access::Change(path)) =
+                toolbox.get(&call.name).map(|tool| tool.access(&input))
+            && let Some(path) = context.real_path(&path)
+        {
+            self.shared.checkpoints.before_change(&path);
+        }
         let running = toolbox.run(&call.name, input.clone(), &context);
         if role == Role::Command {
             return self.watch_command(call, running).await;
@@ -172,6 +184,20 @@ impl AgentLoop {
             lock(&self.shaped).get_or_insert(input.to_value_lossy().unwrap_or(Value::Null));
         }
         Ok(output)
+    }
+
+    /// Stops a sub-agent or a command in the background.
+    fn stop_task(&self, input: &RawObject) -> ToolOutput {
+        let id = TaskStopTool::task(input);
+        let tasks = self.context.tasks();
+        let command = tasks.running().into_iter().find(|task| task.id == id);
+        if self.shared.background.stop_agent(&id) {
+            TaskStopTool::stopped(&id, "local_agent", &id)
+        } else if let Some(task) = command.filter(|_| tasks.stop(&id)) {
+            TaskStopTool::stopped(&id, "local_bash", &task.command)
+        } else {
+            TaskStopTool::unknown(&id)
+        }
     }
 
     /// A host that approves a plan may choose the next mode.
