@@ -259,7 +259,11 @@ impl Arguments {
             (FlagValue::One(_), None) => match args.pop_front() {
                 Some(value) => Some(value),
                 None => {
-                    return Err(format!("error: option '{} <value>' argument missing", flag.name));
+                    let value = flag.value.name().unwrap_or("value").to_lowercase();
+                    return Err(format!(
+                        "error: option '{} <{value}>' argument missing",
+                        flag.name
+                    ));
                 }
             },
             (FlagValue::Optional(_), None) => {

@@ -55,13 +55,13 @@ impl Session {
                 self.reply(key, &payload(&json!({ "model": &*model })));
             }
             HostRequest::RenameSession(rename) => {
-                self.reply(key, &Reply::Ack);
                 let title = rename.title.value().cloned().unwrap_or_default();
                 let line = SessionTitleChanged::new()
                     .title(title)
                     .session_id(self.id())
                     .uuid(self.new_id());
                 self.connection.with(|state| state.link.say(System::from(Box::new(line))));
+                self.reply(key, &Reply::Ack);
             }
             HostRequest::EndSession(_) => {
                 self.reply(key, &Reply::Ack);

@@ -70,6 +70,15 @@ impl McpFiles {
         Self { user, cwd, project: root.join(".mcp.json") }
     }
 
+    /// Whether the user trusts the working directory, or a folder above it.
+    pub(crate) fn is_trusted(&self) -> bool {
+        let projects = read(&self.user).unwrap_or_default();
+        self.cwd.ancestors().any(|folder| {
+            let project = projects["projects"].get(&*folder.to_string_lossy());
+            project.is_some_and(|project| project["hasTrustDialogAccepted"] == true)
+        })
+    }
+
     /// The file of a scope.
     pub(crate) fn file(&self, scope: Scope) -> &Path {
         match scope {

@@ -171,6 +171,11 @@ impl Permissions {
         std::iter::once(self.places.project.clone()).chain(further).collect()
     }
 
+    /// The further directories, each with where it comes from.
+    pub(crate) fn further_directories(&self) -> Vec<(PathBuf, RuleSource)> {
+        self.directories.iter().map(|(shown, _, source)| (shown.clone(), *source)).collect()
+    }
+
     /// Lets this folder be read without asking: what the agent itself has written there.
     pub fn add_readable(&mut self, folder: impl Into<PathBuf>) {
         let folder = folder.into();

@@ -118,6 +118,11 @@ pub(super) fn supports_effort(model: &str) -> bool {
     Support::of(model).effort
 }
 
+/// Whether a model decides itself how long it thinks.
+pub(super) fn thinks_adaptively(model: &str) -> bool {
+    Support::of(model).thinking == Some(Way::Adaptive)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

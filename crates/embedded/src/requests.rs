@@ -115,6 +115,14 @@ fn initialize(shared: &Arc<Shared>, session: &Session, hello: &Value) -> Reply {
     if let Some(title) = hello["title"].as_str() {
         shared.conversation.set_title(title);
     }
+    if hello["workspaceTrust"]["accepted"] == true
+        && let Some(folder) = hello["workspaceTrust"]["directory"].as_str()
+        && shared.setup.cwd.starts_with(folder)
+    {
+        let mut permissions = shared.permissions();
+        shared.setup.distrusted.iter().for_each(|rule| permissions.add_rule(rule.clone()));
+        reply.workspace_trust_recorded = Field::Value(true);
+    }
     if hello["managedSettings"].is_object() {
         let mut settings = lock(&shared.settings);
         settings.take_restrictions(&hello["managedSettings"]);
@@ -658,13 +666,21 @@ impl Shared {
 
     fn rules(&self) -> Value {
         let permissions = self.permissions();
-        let rules = permissions
-            .rules()
-            .iter()
-            .map(|rule| json!({ "rule": rule.spelled(), "behavior": rule.behavior.as_str() }));
-        let folders = permissions.directories().into_iter().skip(1);
-        let folders: Vec<String> =
-            folders.map(|folder| folder.to_string_lossy().into_owned()).collect();
+        let rules = permissions.rules().iter().map(|rule| {
+            let editability = match rule.source {
+                RuleSource::Session => "session",
+                RuleSource::FlagSettings | RuleSource::CliArg => "readonly",
+                _ => "persistent",
+            };
+            json!({
+                "rule": rule.spelled(), "behavior": rule.behavior.as_str(),
+                "source": rule.source.as_str(), "editability": editability,
+            })
+        });
+        let folders = permissions.further_directories().into_iter();
+        let folders: Vec<Value> = folders
+            .map(|(folder, source)| json!({ "path": folder.to_string_lossy(), "source": source.as_str() }))
+            .collect();
         json!({ "state": {
             "rules": rules.collect::<Vec<_>>(), "workspaceDirectories": folders,
             "originalCwd": self.context.root().to_string_lossy(), "managedOnly": false,

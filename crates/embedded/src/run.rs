@@ -9,6 +9,7 @@ use duologue_agent::{Exit, VERSION};
 
 use crate::Embedded;
 use crate::conversation::Conversation;
+use crate::mcp_config::McpFiles;
 use crate::models::{self, Chosen, choose};
 use crate::session_store::{Resumed, Sessions};
 use crate::setup::{Setup, Start};
@@ -82,8 +83,19 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, StartErro
     }
     let var = |name: &str| std::env::var(name).ok();
     let mut setup = setup_of_process(&line, var)?;
-    let settings = setup.load_settings();
+    let mut settings = setup.load_settings();
     setup.check_settings(&settings)?;
+    let files = McpFiles::new(&setup.config, &setup.cwd, setup.project_root());
+    if !files.is_trusted() {
+        let how = format!(
+            "Run Claude Code interactively here once and accept the trust dialog, or set projects[\"{}\"].hasTrustDialogAccepted: true in {}.",
+            files.cwd.display(),
+            files.user.display()
+        );
+        let (grants, messages) = settings.distrust(&how);
+        setup.distrusted = grants;
+        messages.iter().for_each(|message| complain(message));
+    }
     let betas = line.betas.iter().cloned();
     let betas: Vec<String> = betas.chain(setup.reasoning.betas().map(str::to_owned)).collect();
     let Chosen { model, name, key_source, fault } =

@@ -188,6 +188,28 @@ impl Settings {
         }
     }
 
+    /// Takes out what a project that is not trusted must not have: rules that allow, and further directories. Returns the
+    /// rules, and a message for each kind.
+    pub(crate) fn distrust(&mut self, how: &str) -> (Vec<Rule>, Vec<String>) {
+        let is_grant = |rule: &Rule| {
+            rule.source == RuleSource::ProjectSettings && rule.behavior == PermissionBehavior::Allow
+        };
+        let (grants, rest): (Vec<Rule>, Vec<Rule>) =
+            std::mem::take(&mut self.rules).into_iter().partition(is_grant);
+        self.rules = rest;
+        let before = self.directories.len();
+        self.directories.retain(|(_, source)| *source != RuleSource::ProjectSettings);
+        let counts = [
+            ("permissions.allow", grants.len()),
+            ("permissions.additionalDirectories", before - self.directories.len()),
+        ];
+        let messages = counts.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| {
+            let entries = if count == 1 { "entry" } else { "entries" };
+            format!("Ignoring {count} {what} {entries} from .claude/settings.json: this workspace has not been trusted. {how}")
+        });
+        (grants, messages.collect())
+    }
+
     /// All sources together. Objects are merged, lists are joined, and of other values the strongest counts.
     pub fn effective(&self) -> Value {
         let mut all = Value::Object(serde_json::Map::new());

@@ -7,6 +7,7 @@ use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
 
 use super::reasoning::Reasoning;
+use crate::permission::Rule;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
 use crate::setup_from_args;
 use duologue_agent::Options;
@@ -106,6 +107,8 @@ pub struct Setup {
     pub checkpoints: bool,
     /// Where debug messages go.
     pub debug: Debug,
+    /// Rules of a project that the user does not trust. They count once the host reports that the user does.
+    pub(crate) distrusted: Vec<Rule>,
 }
 
 /// Where debug messages go.
@@ -247,6 +250,7 @@ impl Setup {
             prompt_suggestions: false,
             checkpoints: false,
             debug: Debug::Off,
+            distrusted: Vec::new(),
         }
     }
 }
