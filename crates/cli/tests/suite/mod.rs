@@ -33,4 +33,5 @@ mod run;
 mod run_ends;
 mod run_tells;
 mod schema;
+mod sessions;
 mod terminal;
