@@ -7,8 +7,11 @@ use super::setup::Setup;
 /// The kind of sub-agent that a call without one means.
 pub(super) const GENERAL: &str = "general-purpose";
 
+/// A kind of the agent's own: its name, when to use it, its model and its tools.
+type BuiltIn = (&'static str, &'static str, Option<&'static str>, Option<&'static [&'static str]>);
+
 /// The kinds that are always there. The descriptions are the CLI's own: hosts show them.
-const BUILT_IN: &[(&str, &str, Option<&str>, Option<&[&str]>)] = &[
+const BUILT_IN: &[BuiltIn] = &[
     (
         "claude",
         "Catch-all for any task that doesn't fit a more specific agent. FleetView's default when no agent name is typed.",

@@ -23,8 +23,8 @@ pub(crate) fn setup_of_process(
     setup.options = setup.options.with_environment()?;
     setup.config = config(&cwd, &var);
     setup.persists = !line.no_session_persistence;
-    let is_on = |name: &str| var(name).is_some_and(|value| matches!(value.as_str(), "1" | "true"));
-    setup.checkpoints = is_on("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING");
+    let checkpoints = var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING");
+    setup.checkpoints = checkpoints.is_some_and(|value| matches!(value.as_str(), "1" | "true"));
     setup.debug = match (&line.debug_file, line.debug_to_stderr) {
         (Some(file), _) => Debug::File(cwd.join(file)),
         (None, true) => Debug::Stderr,
