@@ -73,10 +73,10 @@ impl Agent {
     pub(crate) fn embedded() -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program cannot be found")?;
         // It must not mix its conversations with those of Claude Code, unless it is run in its place.
-        let is_set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let config = match is_set("CLAUDE_CONFIG_DIR") {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let config = match set("CLAUDE_CONFIG_DIR") {
             Some(_) => None,
-            None => own_folder(is_set("XDG_DATA_HOME").map(PathBuf::from)),
+            None => own_folder(set("XDG_DATA_HOME").map(PathBuf::from)),
         };
         Ok(Self { program, leading: vec![OsString::from("agent")], config })
     }

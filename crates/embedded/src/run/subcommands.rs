@@ -27,10 +27,6 @@ pub(super) async fn run(args: &[String]) -> Result<Option<Exit>, StartError> {
     })
 }
 
-fn var(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
-}
-
 fn cwd() -> Result<PathBuf, StartError> {
     std::env::current_dir().map_err(|error| format!("Error: {error}").into())
 }
@@ -70,6 +66,7 @@ fn auth(args: &[&str]) -> Result<Exit, StartError> {
 
 /// As in the CLI: exit code 1 if requests would not be authenticated.
 fn auth_status(is_text: bool) -> Result<Exit, StartError> {
+    let var = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let folder = cwd()?;
     let config = config(&folder, &var);
     let key = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"];
@@ -109,9 +106,10 @@ fn auth_status(is_text: bool) -> Result<Exit, StartError> {
 }
 
 fn doctor() -> Result<Exit, StartError> {
+    let var = |name: &str| std::env::var(name).ok();
     let folder = cwd()?;
     let config = config(&folder, &var);
-    let chosen = choose(None, &folder, &[], |name| std::env::var(name).ok());
+    let chosen = choose(None, &folder, &[], var);
     let model = match &chosen {
         Ok(chosen) => format!("{} (key: {})", chosen.name, chosen.key_source),
         Err(error) => format!("not available: {error}"),
@@ -147,6 +145,7 @@ Commands:
 ";
 
 async fn mcp(args: &[&str]) -> Result<Exit, StartError> {
+    let var = |name: &str| std::env::var(name).ok();
     let folder = cwd()?;
     let files = McpFiles::new(&config(&folder, &var), &folder, &folder);
     match args {
