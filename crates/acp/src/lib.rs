@@ -32,6 +32,7 @@ mod tool_calls;
 mod transport;
 mod updates;
 
+pub use duologue_sessions::Sessions;
 pub use error::ServeError;
 pub use options::{LineDirection, Login, Options};
 pub use serve::serve;

@@ -1,7 +1,7 @@
 //! [`Setup`]: the configuration of an embedded agent.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
@@ -151,6 +151,11 @@ impl Setup {
             true => format!("Error: Invalid settings: {fault}"),
             false => format!("Error: Settings file not found: {}", file.display()),
         })
+    }
+
+    /// Where an agent that is started in this directory keeps conversations, by the environment of this process.
+    pub fn config_dir(cwd: impl AsRef<Path>) -> PathBuf {
+        setup_from_args::config(cwd.as_ref(), &|name| std::env::var(name).ok())
     }
 
     /// An agent that works in this directory, asks its host, and keeps nothing on disk.

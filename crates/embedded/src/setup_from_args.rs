@@ -91,7 +91,7 @@ pub(crate) fn setup(
 }
 
 /// Where conversations and the user's settings are. The folder of the CLI is used only if `CLAUDE_CONFIG_DIR` names it.
-fn config(cwd: &Path, var: &impl Fn(&str) -> Option<String>) -> PathBuf {
+pub(crate) fn config(cwd: &Path, var: &impl Fn(&str) -> Option<String>) -> PathBuf {
     let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let data = || Some(path::home()?.join(".local/share"));
     set("CLAUDE_CONFIG_DIR")

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use duologue::SessionBuilder;
-use duologue_acp::{Login, Options, serve};
+use duologue_acp::{Login, Options, Sessions, serve};
 
 use crate::agent;
 use crate::args::Acp;
@@ -35,7 +35,12 @@ pub(crate) fn run(args: &Acp) -> anyhow::Result<u8> {
     };
     let bypass = args.extra.iter().any(|flag| BYPASS.iter().any(|bypass| flag == bypass));
     let mut options = Options::new(builder).offer_bypass(bypass);
-    if !is_ours {
+    if is_ours {
+        // It keeps its conversations in a folder of its own.
+        let cwd = std::env::current_dir().context("the working directory cannot be found")?;
+        let folder = duologue_embedded::Setup::config_dir(cwd);
+        options = options.sessions(Sessions::in_config_dir(folder));
+    } else {
         options = options.login(login);
     }
     runtime::block_on(async {
