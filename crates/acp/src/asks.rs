@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationAction, ElicitationContentValue, ElicitationFormMode,
-    ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, PermissionOption, PermissionOptionKind,
-    RequestPermissionOutcome, RequestPermissionRequest, ToolCallId, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields,
+    ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, PermissionOption,
+    PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest, ToolCallId,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use duologue::handlers::{Decision, ElicitationAnswer};
 use duologue_protocol::control::{CanUseTool, Elicitation};
@@ -26,7 +26,8 @@ const ACCEPT_EDITS: &str = "accept_edits";
 const SKIP: &str = "skip";
 
 const REJECTED: &str = "The user rejected this tool call.";
-const REJECTED_BEFORE: &str = "The user rejected this tool call, and all like it, for this session.";
+const REJECTED_BEFORE: &str =
+    "The user rejected this tool call, and all like it, for this session.";
 const CANCELLED: &str = "The user cancelled.";
 const SKIPPED: &str = "The user did not answer the questions.";
 const KEEP_PLANNING: &str = "The user does not want to leave plan mode yet. Ask what to change.";
@@ -66,7 +67,8 @@ async fn choose(
         .content(description.content)
         .locations(description.locations);
     let call = call.map_or_else(|| format!("ask-{}", uuid::Uuid::new_v4()), str::to_owned);
-    let request = RequestPermissionRequest::new(link.id.clone(), ToolCallUpdate::new(call, fields), options);
+    let request =
+        RequestPermissionRequest::new(link.id.clone(), ToolCallUpdate::new(call, fields), options);
     Ok(match link.request(request, cancels).await?.outcome {
         RequestPermissionOutcome::Selected(selected) => Some(selected.option_id.0.to_string()),
         _ => None,
@@ -100,7 +102,11 @@ async fn permission(
         options.push(option(ALLOW_ALWAYS, spelled(&updates), PermissionOptionKind::AllowAlways));
     }
     options.push(option(REJECT, "Reject", PermissionOptionKind::RejectOnce));
-    options.push(option(REJECT_ALWAYS, "Reject for this session", PermissionOptionKind::RejectAlways));
+    options.push(option(
+        REJECT_ALWAYS,
+        "Reject for this session",
+        PermissionOptionKind::RejectAlways,
+    ));
     if ask.default_to_no.is_true() {
         options.reverse();
     }
@@ -132,7 +138,8 @@ fn always(ask: &CanUseTool) -> Vec<PermissionUpdate> {
             return vec![PermissionUpdate::set_mode(PermissionMode::AcceptEdits)];
         }
         "Bash" | "PowerShell" => {
-            let command = ask.input.value().and_then(|input| input.get("command")).and_then(|it| it.as_str());
+            let command =
+                ask.input.value().and_then(|input| input.get("command")).and_then(|it| it.as_str());
             match command {
                 Some(command) => rule.rule_content(command),
                 None => return Vec::new(),
@@ -157,7 +164,9 @@ fn subject(ask: &CanUseTool, updates: &[PermissionUpdate]) -> String {
 
 fn rules(update: &PermissionUpdate) -> Vec<String> {
     match update {
-        PermissionUpdate::AddRules(add) => add.rules.items().iter().map(PermissionRule::spelled).collect(),
+        PermissionUpdate::AddRules(add) => {
+            add.rules.items().iter().map(PermissionRule::spelled).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -170,10 +179,12 @@ fn spelled(updates: &[PermissionUpdate]) -> String {
         match update {
             PermissionUpdate::AddRules(add) => {
                 is_kept |= add.destination.as_str().is_some_and(|it| it.ends_with("Settings"));
-                parts.extend(add.rules.items().iter().map(|rule| match rule.rule_content.as_str() {
-                    Some(_) => rule.spelled(),
-                    None => shown_name(rule.tool_name.as_str().unwrap_or_default()),
-                }));
+                parts.extend(add.rules.items().iter().map(
+                    |rule| match rule.rule_content.as_str() {
+                        Some(_) => rule.spelled(),
+                        None => shown_name(rule.tool_name.as_str().unwrap_or_default()),
+                    },
+                ));
             }
             PermissionUpdate::SetMode(set) => match set.mode.as_str() {
                 Some("acceptEdits") => parts.push("all edits".to_owned()),
@@ -199,7 +210,9 @@ async fn plan(link: &Link, call: Option<&str>, description: Description, cancels
         option(REJECT, "No, keep planning", PermissionOptionKind::RejectOnce),
     ];
     match choose(link, call, description, options, cancels).await {
-        Ok(Some(id)) if id == ACCEPT_EDITS => Decision::allow_and_set_mode(PermissionMode::AcceptEdits),
+        Ok(Some(id)) if id == ACCEPT_EDITS => {
+            Decision::allow_and_set_mode(PermissionMode::AcceptEdits)
+        }
         Ok(Some(id)) if id == ALLOW => Decision::allow_and_set_mode(PermissionMode::Default),
         Ok(Some(_)) => Decision::deny(KEEP_PLANNING),
         Ok(None) => Decision::deny_and_interrupt(CANCELLED),
@@ -225,9 +238,8 @@ async fn question(
         answers_by_choice(link, &questions, call, description, cancels).await
     };
     match answers {
-        Ok(Some(answers)) => {
-            RawObject::from_wire(&asked.answered(&answers)).map_or_else(|| Decision::deny(SKIPPED), Decision::allow_with)
-        }
+        Ok(Some(answers)) => RawObject::from_wire(&asked.answered(&answers))
+            .map_or_else(|| Decision::deny(SKIPPED), Decision::allow_with),
         Ok(None) => Decision::deny(SKIPPED),
         Err(why) => unanswered(&why),
     }
@@ -247,14 +259,19 @@ async fn answers_by_form(
 ) -> Result<Option<Answers>, Unanswered> {
     let mut properties = serde_json::Map::new();
     for (number, question) in questions.iter().enumerate() {
-        let options: Vec<Value> = question.options.items().iter().map(|option| {
-            let label = option.label.as_str().unwrap_or_default();
-            let mut value = json!({ "const": label, "title": label });
-            if let Some(description) = option.description.as_str() {
-                value["description"] = description.into();
-            }
-            value
-        }).collect();
+        let options: Vec<Value> = question
+            .options
+            .items()
+            .iter()
+            .map(|option| {
+                let label = option.label.as_str().unwrap_or_default();
+                let mut value = json!({ "const": label, "title": label });
+                if let Some(description) = option.description.as_str() {
+                    value["description"] = description.into();
+                }
+                value
+            })
+            .collect();
         let text = question.question.as_str().unwrap_or_default();
         let title = question.header.as_str().unwrap_or(text);
         properties.insert(format!("question_{number}"), if question.multi_select.is_true() {
@@ -289,11 +306,15 @@ fn answers_of(
     for (number, question) in questions.iter().enumerate() {
         let text = question.question.as_str().unwrap_or_default();
         let other = match content.get(&format!("question_{number}_other")) {
-            Some(ElicitationContentValue::String(other)) if !other.trim().is_empty() => Some(other.clone()),
+            Some(ElicitationContentValue::String(other)) if !other.trim().is_empty() => {
+                Some(other.clone())
+            }
             _ => None,
         };
         let chosen: Vec<String> = match content.get(&format!("question_{number}")) {
-            Some(ElicitationContentValue::String(label)) if !label.is_empty() => vec![label.clone()],
+            Some(ElicitationContentValue::String(label)) if !label.is_empty() => {
+                vec![label.clone()]
+            }
             Some(ElicitationContentValue::StringArray(labels)) => labels.clone(),
             _ => Vec::new(),
         };
@@ -323,15 +344,29 @@ async fn answers_by_choice(
     let mut answers = Answers::new();
     for question in questions {
         let text = question.question.as_str().unwrap_or_default();
-        let labels: Vec<&str> = question.options.items().iter().filter_map(|it| it.label.as_str()).collect();
-        let mut options: Vec<PermissionOption> = labels.iter().enumerate().map(|(number, label)| {
-            option(&format!("option_{number}"), *label, PermissionOptionKind::AllowOnce)
-        }).collect();
+        let labels: Vec<&str> =
+            question.options.items().iter().filter_map(|it| it.label.as_str()).collect();
+        let mut options: Vec<PermissionOption> = labels
+            .iter()
+            .enumerate()
+            .map(|(number, label)| {
+                option(&format!("option_{number}"), *label, PermissionOptionKind::AllowOnce)
+            })
+            .collect();
         options.push(option(SKIP, "Skip", PermissionOptionKind::RejectOnce));
-        let details: Vec<String> = question.options.items().iter().filter_map(|it| {
-            Some(format!("- {}: {}", it.label.as_str()?, it.description.as_str()?))
-        }).collect();
-        let shown = if details.is_empty() { text.to_owned() } else { format!("{text}\n\n{}", details.join("\n")) };
+        let details: Vec<String> = question
+            .options
+            .items()
+            .iter()
+            .filter_map(|it| {
+                Some(format!("- {}: {}", it.label.as_str()?, it.description.as_str()?))
+            })
+            .collect();
+        let shown = if details.is_empty() {
+            text.to_owned()
+        } else {
+            format!("{text}\n\n{}", details.join("\n"))
+        };
         let description = Description {
             title: text.to_owned(),
             kind: description.kind,
@@ -353,7 +388,10 @@ pub(crate) async fn elicit(link: &Link, ask: &Elicitation) -> ElicitationAnswer 
     let is_url = ask.mode.as_str() == Some("url");
     let mode = if is_url && link.client.urls {
         let Some(url) = ask.url.as_str() else { return ElicitationAnswer::decline() };
-        let id = ask.elicitation_id.as_str().map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
+        let id = ask
+            .elicitation_id
+            .as_str()
+            .map_or_else(|| uuid::Uuid::new_v4().to_string(), str::to_owned);
         ElicitationUrlMode::new(scope(link, None), id, url).into()
     } else if !is_url && link.client.forms {
         let schema = ask.requested_schema.value().and_then(|it| it.to_value_lossy().ok());
@@ -369,7 +407,8 @@ pub(crate) async fn elicit(link: &Link, ask: &Elicitation) -> ElicitationAnswer 
     match link.request(CreateElicitationRequest::new(mode, message), cancels).await {
         Ok(answer) => match answer.action {
             ElicitationAction::Accept(accepted) => {
-                let content = accepted.content.map(|content| json!(content)).unwrap_or_else(|| json!({}));
+                let content =
+                    accepted.content.map(|content| json!(content)).unwrap_or_else(|| json!({}));
                 ElicitationAnswer::accept(RawJson::from(content))
             }
             ElicitationAction::Decline => ElicitationAnswer::decline(),
@@ -397,15 +436,23 @@ async fn elicit_by_choice(
         let url = ask.url.as_str().unwrap_or_default();
         (describe(format!("{message}\n\n{url}")), vec![("Done".to_owned(), json!({}))])
     } else {
-        let schema = ask.requested_schema.value().and_then(|it| it.to_value_lossy().ok()).unwrap_or_default();
+        let schema = ask
+            .requested_schema
+            .value()
+            .and_then(|it| it.to_value_lossy().ok())
+            .unwrap_or_default();
         match simple_choices(&schema) {
             Some(choices) => (describe(message.to_owned()), choices),
             None => return ElicitationAnswer::decline(),
         }
     };
-    let mut options: Vec<PermissionOption> = choices.iter().enumerate().map(|(number, (name, _))| {
-        option(&format!("option_{number}"), name.as_str(), PermissionOptionKind::AllowOnce)
-    }).collect();
+    let mut options: Vec<PermissionOption> = choices
+        .iter()
+        .enumerate()
+        .map(|(number, (name, _))| {
+            option(&format!("option_{number}"), name.as_str(), PermissionOptionKind::AllowOnce)
+        })
+        .collect();
     options.push(option(REJECT, "Decline", PermissionOptionKind::RejectOnce));
     match choose(link, None, description, options, cancels).await {
         Ok(Some(id)) => {
@@ -424,7 +471,9 @@ fn simple_choices(schema: &Value) -> Option<Vec<(String, Value)>> {
     let empty = serde_json::Map::new();
     let fields = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let mut fields = fields.iter();
-    let Some((name, field)) = fields.next() else { return Some(vec![("Accept".to_owned(), json!({}))]) };
+    let Some((name, field)) = fields.next() else {
+        return Some(vec![("Accept".to_owned(), json!({}))]);
+    };
     if fields.next().is_some() {
         return None;
     }
@@ -433,14 +482,25 @@ fn simple_choices(schema: &Value) -> Option<Vec<(String, Value)>> {
         return Some(vec![of("Yes".to_owned(), true.into()), of("No".to_owned(), false.into())]);
     }
     if let Some(values) = field.get("enum").and_then(Value::as_array) {
-        return Some(values.iter().filter_map(Value::as_str).map(|it| of(it.to_owned(), it.into())).collect());
+        return Some(
+            values
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|it| of(it.to_owned(), it.into()))
+                .collect(),
+        );
     }
     let titled = field.get("oneOf").and_then(Value::as_array)?;
-    Some(titled.iter().filter_map(|it| {
-        let value = it.get("const")?.as_str()?;
-        let title = it.get("title").and_then(Value::as_str).unwrap_or(value);
-        Some(of(title.to_owned(), value.into()))
-    }).collect())
+    Some(
+        titled
+            .iter()
+            .filter_map(|it| {
+                let value = it.get("const")?.as_str()?;
+                let title = it.get("title").and_then(Value::as_str).unwrap_or(value);
+                Some(of(title.to_owned(), value.into()))
+            })
+            .collect(),
+    )
 }
 
 #[cfg(test)]
@@ -483,7 +543,8 @@ mod tests {
 
     #[test]
     fn a_form_gives_labels_and_own_answers() {
-        let question = Question::from_json(r#"{"question":"Colour?","options":[{"label":"Red"}]}"#).unwrap();
+        let question =
+            Question::from_json(r#"{"question":"Colour?","options":[{"label":"Red"}]}"#).unwrap();
         let content = |json: Value| serde_json::from_value(json).unwrap();
         let chosen = answers_of(&[question.clone()], &content(json!({ "question_0": "Red" })));
         assert_eq!(chosen, Some(Answers::new().choose("Colour?", "Red")));
@@ -495,7 +556,8 @@ mod tests {
     #[test]
     fn a_simple_schema_is_a_choice() {
         let names = |schema: Value| {
-            simple_choices(&schema).map(|all| all.into_iter().map(|(name, _)| name).collect::<Vec<_>>())
+            simple_choices(&schema)
+                .map(|all| all.into_iter().map(|(name, _)| name).collect::<Vec<_>>())
         };
         assert_eq!(names(json!({})), Some(vec!["Accept".to_owned()]));
         let boolean = json!({ "properties": { "ok": { "type": "boolean" } } });

@@ -10,14 +10,16 @@ use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodTerminal, AuthenticateRequest,
     AuthenticateResponse, CloseSessionResponse, DeleteSessionResponse, ForkSessionRequest,
-    ForkSessionResponse, Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, LogoutCapabilities, LogoutResponse,
-    McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
-    PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities,
-    SessionCapabilities, SessionCloseCapabilities, SessionConfigOptionValue, SessionDeleteCapabilities,
-    SessionForkCapabilities, SessionId, SessionInfo, SessionListCapabilities, SessionResumeCapabilities,
-    SessionTitleCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest, SetSessionModeResponse, SetSessionTitleRequest, SetSessionTitleResponse,
+    ForkSessionResponse, Implementation, InitializeRequest, InitializeResponse,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+    LogoutCapabilities, LogoutResponse, McpCapabilities, McpServer, NewSessionRequest,
+    NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
+    ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
+    SessionCloseCapabilities, SessionConfigOptionValue, SessionDeleteCapabilities,
+    SessionForkCapabilities, SessionId, SessionInfo, SessionListCapabilities,
+    SessionResumeCapabilities, SessionTitleCapabilities, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+    SetSessionTitleRequest, SetSessionTitleResponse,
 };
 use agent_client_protocol::{Client as ClientRole, Error, schema::ProtocolVersion};
 use duologue::SessionBuilder;
@@ -130,7 +132,8 @@ impl Bridge {
                 .args(login.terminal_args.clone());
             AuthMethod::Terminal(method)
         });
-        let us = Implementation::new("duologue", env!("CARGO_PKG_VERSION")).title(Some("Claude Code (Duologue)".to_owned()));
+        let us = Implementation::new("duologue", env!("CARGO_PKG_VERSION"))
+            .title(Some("Claude Code (Duologue)".to_owned()));
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .auth_methods(methods.into_iter().collect::<Vec<_>>())
@@ -144,7 +147,10 @@ impl Bridge {
     // --- login ------------------------------------------------------------------------------------------------
 
     /// The client runs the login itself, in a terminal, so there is nothing to do.
-    pub(crate) fn authenticate(&self, request: &AuthenticateRequest) -> Result<AuthenticateResponse, Error> {
+    pub(crate) fn authenticate(
+        &self,
+        request: &AuthenticateRequest,
+    ) -> Result<AuthenticateResponse, Error> {
         let is_known = self.options.login.is_some() && &*request.method_id.0 == TERMINAL_LOGIN;
         if !is_known {
             return Err(invalid(format!("there is no login method {}", request.method_id.0)));
@@ -156,7 +162,11 @@ impl Bridge {
         let Some(login) = &self.options.login else { return Err(Error::method_not_found()) };
         let mut command = tokio::process::Command::new(&login.program);
         command.args(&login.args).args(["auth", "logout"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         let ended = tokio::time::timeout(LOGOUT_WITHIN, command.output()).await;
         match ended {
             Ok(Ok(output)) if output.status.success() => Ok(LogoutResponse::new()),
@@ -186,7 +196,9 @@ impl Bridge {
         };
         let opened = self.open(opening, connection, |_| std::future::ready(Ok(()))).await?;
         let config = opened.session.config();
-        let response = NewSessionResponse::new(id).modes(Some(config.modes())).config_options(Some(config.options()));
+        let response = NewSessionResponse::new(id)
+            .modes(Some(config.modes()))
+            .config_options(Some(config.options()));
         Ok((response, opened))
     }
 
@@ -197,7 +209,8 @@ impl Bridge {
     ) -> Result<(LoadSessionResponse, Opened), Error> {
         let id = request.session_id.0.to_string();
         let stored = self.stored(&id).await?;
-        let (cwd, directories) = working_directory(&stored, request.cwd, request.additional_directories).await;
+        let (cwd, directories) =
+            working_directory(&stored, request.cwd, request.additional_directories).await;
         let opening = Opening {
             conversation: Conversation::resume(id.as_str()),
             id,
@@ -209,7 +222,9 @@ impl Bridge {
         let replayed = |link: Arc<Link>| replay(link, stored, client, cwd);
         let opened = self.open(opening, connection, replayed).await?;
         let config = opened.session.config();
-        let response = LoadSessionResponse::new().modes(Some(config.modes())).config_options(Some(config.options()));
+        let response = LoadSessionResponse::new()
+            .modes(Some(config.modes()))
+            .config_options(Some(config.options()));
         Ok((response, opened))
     }
 
@@ -220,7 +235,8 @@ impl Bridge {
     ) -> Result<(ResumeSessionResponse, Opened), Error> {
         let id = request.session_id.0.to_string();
         let stored = self.stored(&id).await?;
-        let (cwd, directories) = working_directory(&stored, request.cwd, request.additional_directories).await;
+        let (cwd, directories) =
+            working_directory(&stored, request.cwd, request.additional_directories).await;
         let opening = Opening {
             conversation: Conversation::resume(id.as_str()),
             id,
@@ -230,7 +246,9 @@ impl Bridge {
         };
         let opened = self.open(opening, connection, |_| std::future::ready(Ok(()))).await?;
         let config = opened.session.config();
-        let response = ResumeSessionResponse::new().modes(Some(config.modes())).config_options(Some(config.options()));
+        let response = ResumeSessionResponse::new()
+            .modes(Some(config.modes()))
+            .config_options(Some(config.options()));
         Ok((response, opened))
     }
 
@@ -241,10 +259,15 @@ impl Bridge {
     ) -> Result<(ForkSessionResponse, Opened), Error> {
         let of = request.session_id.0.to_string();
         let stored = self.stored(&of).await?;
-        let (cwd, directories) = working_directory(&stored, request.cwd, request.additional_directories).await;
+        let (cwd, directories) =
+            working_directory(&stored, request.cwd, request.additional_directories).await;
         let id = uuid::Uuid::new_v4().to_string();
         let opening = Opening {
-            conversation: Conversation::Fork { of: of.as_str().into(), cut: None, id: Some(id.as_str().into()) },
+            conversation: Conversation::Fork {
+                of: of.as_str().into(),
+                cut: None,
+                id: Some(id.as_str().into()),
+            },
             id: id.clone(),
             cwd,
             directories,
@@ -252,12 +275,19 @@ impl Bridge {
         };
         let opened = self.open(opening, connection, |_| std::future::ready(Ok(()))).await?;
         let config = opened.session.config();
-        let response = ForkSessionResponse::new(id).modes(Some(config.modes())).config_options(Some(config.options()));
+        let response = ForkSessionResponse::new(id)
+            .modes(Some(config.modes()))
+            .config_options(Some(config.options()));
         Ok((response, opened))
     }
 
     /// Starts a session. `before` runs while the agent starts. A session with the same id is closed first.
-    async fn open<F, R>(&self, opening: Opening, connection: Connection, before: F) -> Result<Opened, Error>
+    async fn open<F, R>(
+        &self,
+        opening: Opening,
+        connection: Connection,
+        before: F,
+    ) -> Result<Opened, Error>
     where
         F: FnOnce(Arc<Link>) -> R,
         R: Future<Output = Result<(), Error>>,
@@ -269,7 +299,12 @@ impl Bridge {
         let mut builder = (self.options.builder)().conversation(conversation).add_dirs(directories);
         builder = with_servers(builder, servers)?;
         self.close_if_open(&id).await;
-        let link = Link::new(SessionId::new(id.as_str()), self.client(), connection, Arc::clone(&self.gate));
+        let link = Link::new(
+            SessionId::new(id.as_str()),
+            self.client(),
+            connection,
+            Arc::clone(&self.gate),
+        );
         let link = Arc::new(link);
         {
             let mut sessions = lock(&self.sessions);
@@ -294,7 +329,8 @@ impl Bridge {
         };
         let is_ours = {
             let mut sessions = lock(&self.sessions);
-            let is_ours = matches!(sessions.get(&id), Some(Slot::Opening(ours)) if Arc::ptr_eq(ours, &link));
+            let is_ours =
+                matches!(sessions.get(&id), Some(Slot::Opening(ours)) if Arc::ptr_eq(ours, &link));
             match &opened {
                 Ok(opened) if is_ours => {
                     sessions.insert(id.clone(), Slot::Open(Arc::clone(&opened.session)));
@@ -388,7 +424,10 @@ impl Bridge {
         }
     }
 
-    pub(crate) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<SetSessionModeResponse, Error> {
+    pub(crate) async fn set_mode(
+        &self,
+        request: SetSessionModeRequest,
+    ) -> Result<SetSessionModeResponse, Error> {
         let session = self.session(&request.session_id)?;
         answered(session.set(Change::Mode(request.mode_id.0.to_string()))?).await?;
         Ok(SetSessionModeResponse::new())
@@ -413,7 +452,10 @@ impl Bridge {
         Ok(SetSessionConfigOptionResponse::new(session.config().options()))
     }
 
-    pub(crate) async fn set_title(&self, request: SetSessionTitleRequest) -> Result<SetSessionTitleResponse, Error> {
+    pub(crate) async fn set_title(
+        &self,
+        request: SetSessionTitleRequest,
+    ) -> Result<SetSessionTitleResponse, Error> {
         let title = request.title.trim().to_owned();
         if title.is_empty() {
             return Err(invalid("the title is empty"));
@@ -422,7 +464,9 @@ impl Bridge {
             Ok(session) => session.rename(&title).await?,
             Err(_) => {
                 let (stored, title) = (self.stored(&request.session_id.0).await?, title.clone());
-                blocking(move || stored.rename(&title)).await?.map_err(|error| of_stored(&error))?;
+                blocking(move || stored.rename(&title))
+                    .await?
+                    .map_err(|error| of_stored(&error))?;
             }
         }
         Ok(SetSessionTitleResponse::new(title))
@@ -439,10 +483,15 @@ impl Bridge {
         blocking(move || sessions.get(&name)).await?.map_err(|error| of_stored(&error))
     }
 
-    pub(crate) async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
+    pub(crate) async fn list(
+        &self,
+        request: ListSessionsRequest,
+    ) -> Result<ListSessionsResponse, Error> {
         let mut sessions = self.sessions()?;
         let offset = match request.cursor.as_deref() {
-            Some(cursor) => cursor.parse().map_err(|_| invalid(format!("{cursor} is not a cursor of this list")))?,
+            Some(cursor) => cursor
+                .parse()
+                .map_err(|_| invalid(format!("{cursor} is not a cursor of this list")))?,
             None => 0_usize,
         };
         if let Some(cwd) = &request.cwd {
@@ -452,7 +501,8 @@ impl Bridge {
             sessions = sessions.in_project(cwd);
         }
         let options = ListOptions::default().programmatic(true).offset(offset).limit(PAGE + 1);
-        let listed = blocking(move || sessions.list(&options)).await?.map_err(|error| of_stored(&error))?;
+        let listed =
+            blocking(move || sessions.list(&options)).await?.map_err(|error| of_stored(&error))?;
         let has_more = listed.sessions.len() > PAGE;
         let fallback = request.cwd.unwrap_or_default();
         let info = |it: duologue_sessions::SessionInfo| {
@@ -463,7 +513,8 @@ impl Bridge {
                 .updated_at(crate::time::iso(it.modified))
         };
         let page = listed.sessions.into_iter().take(PAGE).map(info).collect();
-        Ok(ListSessionsResponse::new(page).next_cursor(has_more.then(|| (offset + PAGE).to_string())))
+        Ok(ListSessionsResponse::new(page)
+            .next_cursor(has_more.then(|| (offset + PAGE).to_string())))
     }
 
     pub(crate) async fn delete(&self, id: &str) -> Result<DeleteSessionResponse, Error> {
@@ -481,8 +532,12 @@ impl Bridge {
 }
 
 /// Runs what reads files.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| internal("reading the stored sessions failed"))
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| internal("reading the stored sessions failed"))
 }
 
 async fn answered(answer: oneshot::Receiver<Result<(), Error>>) -> Result<(), Error> {
@@ -522,9 +577,16 @@ async fn working_directory(
 }
 
 /// Sends the history of a session.
-async fn replay(link: Arc<Link>, stored: StoredSession, client: Client, cwd: PathBuf) -> Result<(), Error> {
+async fn replay(
+    link: Arc<Link>,
+    stored: StoredSession,
+    client: Client,
+    cwd: PathBuf,
+) -> Result<(), Error> {
     let (sender, mut updates) = mpsc::channel(HISTORY_QUEUE);
-    let reading = blocking(move || history::replay(&stored, client, cwd, |update| sender.blocking_send(update).is_ok()));
+    let reading = blocking(move || {
+        history::replay(&stored, client, cwd, |update| sender.blocking_send(update).is_ok())
+    });
     let sending = async {
         while let Some(update) = updates.recv().await {
             if !link.send(update).await {
@@ -539,7 +601,10 @@ async fn replay(link: Arc<Link>, stored: StoredSession, client: Client, cwd: Pat
 }
 
 /// Adds the MCP servers of the client.
-fn with_servers(mut builder: SessionBuilder, servers: Vec<McpServer>) -> Result<SessionBuilder, Error> {
+fn with_servers(
+    mut builder: SessionBuilder,
+    servers: Vec<McpServer>,
+) -> Result<SessionBuilder, Error> {
     let headers = |headers: Vec<agent_client_protocol::v1::schema::HttpHeader>| {
         let mut map = Map::default();
         for header in headers {
@@ -559,9 +624,12 @@ fn with_servers(mut builder: SessionBuilder, servers: Vec<McpServer>) -> Result<
                 }
                 (stdio.name, McpServerConfig::stdio(command, stdio.args).env(env))
             }
-            McpServer::Http(http) => (http.name, McpServerConfig::http(http.url).headers(headers(http.headers))),
+            McpServer::Http(http) => {
+                (http.name, McpServerConfig::http(http.url).headers(headers(http.headers)))
+            }
             McpServer::Sse(sse) => {
-                let config = McpServerConfig::new().kind("sse").url(sse.url).headers(headers(sse.headers));
+                let config =
+                    McpServerConfig::new().kind("sse").url(sse.url).headers(headers(sse.headers));
                 (sse.name, config)
             }
             _ => return Err(invalid("an MCP server has a transport that is not supported")),

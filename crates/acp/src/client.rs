@@ -22,11 +22,15 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn of(request: &InitializeRequest) -> Self {
-        let ClientCapabilities { session, auth, elicitation, meta, .. } = &request.client_capabilities;
+        let ClientCapabilities { session, auth, elicitation, meta, .. } =
+            &request.client_capabilities;
         let session = session.as_ref();
         let elicitation = elicitation.as_ref();
         let extension = |name: &str| {
-            meta.as_ref().and_then(|meta| meta.get(name)).and_then(Value::as_bool).unwrap_or_default()
+            meta.as_ref()
+                .and_then(|meta| meta.get(name))
+                .and_then(Value::as_bool)
+                .unwrap_or_default()
         };
         Self {
             forms: elicitation.is_some_and(|it| it.form.is_some()),

@@ -37,7 +37,9 @@ const MODES: [(&str, &str, &str); 6] = [
 
 impl Config {
     pub(crate) fn new(reply: Option<&InitializeReply>, bypass: bool) -> Self {
-        let mode = reply.and_then(|it| it.current_permission_mode.value()).map(|mode| mode.as_str().to_owned());
+        let mode = reply
+            .and_then(|it| it.current_permission_mode.value())
+            .map(|mode| mode.as_str().to_owned());
         let models = reply.map(|it| it.models.items().to_vec()).unwrap_or_default();
         let mut config = Self {
             mode: mode.unwrap_or_else(|| "default".to_owned()),
@@ -120,19 +122,30 @@ impl Config {
 
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let choice = |value: &str, name: &str, description: Option<&str>| {
-            SessionConfigSelectOption::new(value.to_owned(), name).description(description.map(str::to_owned))
+            SessionConfigSelectOption::new(value.to_owned(), name)
+                .description(description.map(str::to_owned))
         };
-        let modes: Vec<_> =
-            self.available_modes().map(|(id, name, description)| choice(id, name, Some(description))).collect();
+        let modes: Vec<_> = self
+            .available_modes()
+            .map(|(id, name, description)| choice(id, name, Some(description)))
+            .collect();
         let mut options = vec![
             SessionConfigOption::select(MODE, "Mode", self.mode.clone(), modes)
                 .description(Some("What the agent may do without asking".to_owned()))
                 .category(Some(SessionConfigOptionCategory::Mode)),
         ];
-        let models: Vec<_> = self.models.iter().filter_map(|it| {
-            let value = it.value.as_str()?;
-            Some(choice(value, it.display_name.as_str().unwrap_or(value), it.description.as_str()))
-        }).collect();
+        let models: Vec<_> = self
+            .models
+            .iter()
+            .filter_map(|it| {
+                let value = it.value.as_str()?;
+                Some(choice(
+                    value,
+                    it.display_name.as_str().unwrap_or(value),
+                    it.description.as_str(),
+                ))
+            })
+            .collect();
         if !models.is_empty() {
             options.push(
                 SessionConfigOption::select(MODEL, "Model", self.model.clone(), models)

@@ -40,7 +40,9 @@ pub(crate) fn of_host(error: &duologue::Error) -> Error {
 /// An error of the stored sessions.
 pub(crate) fn of_stored(error: &duologue_sessions::Error) -> Error {
     match error {
-        duologue_sessions::Error::NotFound(id) | duologue_sessions::Error::InvalidId(id) => no_session(id),
+        duologue_sessions::Error::NotFound(id) | duologue_sessions::Error::InvalidId(id) => {
+            no_session(id)
+        }
         other => internal(other.to_string()),
     }
 }

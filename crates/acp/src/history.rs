@@ -57,7 +57,9 @@ fn message_updates(
         let text = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         match (message.kind, text("type")) {
             (MessageKind::Assistant, "text") => all.extend(updates.text(agent, id, text("text"))),
-            (MessageKind::Assistant, "thinking") => all.extend(Updates::thinking(agent, id, text("thinking"))),
+            (MessageKind::Assistant, "thinking") => {
+                all.extend(Updates::thinking(agent, id, text("thinking")))
+            }
             (MessageKind::Assistant, "tool_use") => {
                 let input = block.get("input").cloned().unwrap_or_default();
                 all.extend(updates.call(agent, text("id"), text("name"), input));
@@ -67,16 +69,25 @@ fn message_updates(
             }
             (MessageKind::User, "tool_result") => {
                 let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or_default();
-                let structured = message.entry.get("toolUseResult").and_then(|it| it.to_value_lossy().ok());
-                all.extend(updates.result(text("tool_use_id"), is_error, block.get("content"), structured.as_ref()));
+                let structured =
+                    message.entry.get("toolUseResult").and_then(|it| it.to_value_lossy().ok());
+                all.extend(updates.result(
+                    text("tool_use_id"),
+                    is_error,
+                    block.get("content"),
+                    structured.as_ref(),
+                ));
             }
-            (MessageKind::User, kind) if agent.is_none() && is_prompt(message, text("text")) => match kind {
-                "text" => all.push(user(text_content(text("text")), &message.uuid)),
-                "image" => all.extend(
-                    tool_calls::image(block).map(|image| user(ContentBlock::Image(image), &message.uuid)),
-                ),
-                _ => {}
-            },
+            (MessageKind::User, kind) if agent.is_none() && is_prompt(message, text("text")) => {
+                match kind {
+                    "text" => all.push(user(text_content(text("text")), &message.uuid)),
+                    "image" => all.extend(
+                        tool_calls::image(block)
+                            .map(|image| user(ContentBlock::Image(image), &message.uuid)),
+                    ),
+                    _ => {}
+                }
+            }
             _ => {}
         }
     }
@@ -92,7 +103,11 @@ fn is_prompt(message: &SessionMessage, text: &str) -> bool {
 }
 
 /// What a sub-agent did. A transcript that cannot be read has nothing to show.
-fn subagent_updates(updates: &mut Updates, session: &StoredSession, call: &str) -> Vec<SessionUpdate> {
+fn subagent_updates(
+    updates: &mut Updates,
+    session: &StoredSession,
+    call: &str,
+) -> Vec<SessionUpdate> {
     let Ok(Some(subagent)) = session.subagent_of_call(call) else { return Vec::new() };
     let Ok(messages) = subagent.messages(&MessageOptions::default()) else { return Vec::new() };
     let mut all = Vec::new();

@@ -83,7 +83,11 @@ impl Link {
     }
 
     /// Asks the client. A cancel since `cancels`, and the end of the session, end the wait.
-    pub(crate) async fn request<R>(&self, request: R, cancels: u64) -> Result<R::Response, Unanswered>
+    pub(crate) async fn request<R>(
+        &self,
+        request: R,
+        cancels: u64,
+    ) -> Result<R::Response, Unanswered>
     where
         R: JsonRpcRequest,
         R::Response: Send,
@@ -166,14 +170,19 @@ impl Link {
         if assistant.parent_tool_use_id.value().is_some() {
             return;
         }
-        let Some(usage) = assistant.message.value().and_then(|message| message.usage.value()) else { return };
+        let Some(usage) = assistant.message.value().and_then(|message| message.usage.value())
+        else {
+            return;
+        };
         let parts = [
             &usage.input_tokens,
             &usage.output_tokens,
             &usage.cache_creation_input_tokens,
             &usage.cache_read_input_tokens,
         ];
-        let total = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.as_u64().unwrap_or_default()));
+        let total = parts
+            .iter()
+            .fold(0_u64, |sum, part| sum.saturating_add(part.as_u64().unwrap_or_default()));
         if total > 0 {
             self.context.store(total, Ordering::Relaxed);
         }

@@ -130,7 +130,10 @@ impl Options {
 
     /// Sets a callback for every line of the client connection, both ways: to record it, for instance. It must not block.
     #[must_use]
-    pub fn on_line(mut self, on_line: impl Fn(LineDirection, &str) + Send + Sync + 'static) -> Self {
+    pub fn on_line(
+        mut self,
+        on_line: impl Fn(LineDirection, &str) + Send + Sync + 'static,
+    ) -> Self {
         self.on_line = Some(Arc::new(on_line));
         self
     }

@@ -52,7 +52,8 @@ impl Tasks {
     ) -> Option<Plan> {
         match name {
             "TaskCreate" => {
-                let named = || content.strip_prefix("Task #")?.split_whitespace().next().map(str::to_owned);
+                let named =
+                    || content.strip_prefix("Task #")?.split_whitespace().next().map(str::to_owned);
                 let id = structured.and_then(|it| text(it.get("task")?, "id")).or_else(named)?;
                 let subject = text(input, "subject")?;
                 if self.0.len() < MAX_ENTRIES && self.0.iter().all(|task| task.id != id) {
@@ -74,16 +75,24 @@ impl Tasks {
             "TaskList" => {
                 let listed = structured?.get("tasks")?.as_array()?;
                 let old = std::mem::take(&mut self.0);
-                let active = |id: &str| old.iter().find(|task| task.id == id).and_then(|task| task.active.clone());
+                let active = |id: &str| {
+                    old.iter().find(|task| task.id == id).and_then(|task| task.active.clone())
+                };
                 let task = |task: &Value| {
                     let id = text(task, "id")?;
-                    Some(Task { active: active(&id), subject: text(task, "subject")?, status: text(task, "status")?, id })
+                    Some(Task {
+                        active: active(&id),
+                        subject: text(task, "subject")?,
+                        status: text(task, "status")?,
+                        id,
+                    })
                 };
                 self.0 = listed.iter().filter_map(task).take(MAX_ENTRIES).collect();
             }
             _ => return None,
         }
-        let entries = self.0.iter().map(|task| entry(&task.subject, task.active.as_deref(), &task.status));
+        let entries =
+            self.0.iter().map(|task| entry(&task.subject, task.active.as_deref(), &task.status));
         Some(Plan::new(entries.collect()))
     }
 }
@@ -107,9 +116,12 @@ mod tests {
 
     #[test]
     fn a_todo_list_is_a_plan() {
-        let plan = Tasks::default().called("TodoWrite", &json!({ "todos": [
+        let plan = Tasks::default().called(
+            "TodoWrite",
+            &json!({ "todos": [
             { "content": "Read", "status": "completed", "activeForm": "Reading" },
-            { "content": "Write", "status": "in_progress", "activeForm": "Writing" } ] }));
+            { "content": "Write", "status": "in_progress", "activeForm": "Writing" } ] }),
+        );
         let entries = plan.unwrap().entries;
         assert_eq!(entries[0].status, PlanEntryStatus::Completed);
         assert_eq!(entries[1].content, "Writing");
@@ -123,7 +135,10 @@ mod tests {
         assert_eq!(tasks.returned("TaskCreate", &input, text, None).unwrap().entries.len(), 1);
         let input = json!({ "taskId": "1", "status": "in_progress" });
         let plan = tasks.returned("TaskUpdate", &input, "", None).unwrap();
-        assert_eq!((plan.entries[0].content.as_str(), plan.entries[0].status.clone()), ("Testing", PlanEntryStatus::InProgress));
+        assert_eq!(
+            (plan.entries[0].content.as_str(), plan.entries[0].status.clone()),
+            ("Testing", PlanEntryStatus::InProgress)
+        );
         let input = json!({ "taskId": "1", "status": "deleted" });
         assert!(tasks.returned("TaskUpdate", &input, "", None).unwrap().entries.is_empty());
     }

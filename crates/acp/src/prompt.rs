@@ -17,14 +17,17 @@ pub(crate) fn prompt(blocks: Vec<ContentBlock>) -> Result<Prompt, Error> {
     for block in blocks {
         match block {
             ContentBlock::Text(text) => content.push(content::ContentBlock::text(text.text)),
-            ContentBlock::Image(image) => content.push(content::ContentBlock::image(image.mime_type, image.data)),
+            ContentBlock::Image(image) => {
+                content.push(content::ContentBlock::image(image.mime_type, image.data))
+            }
             ContentBlock::ResourceLink(link) => {
                 content.push(content::ContentBlock::text(mention(&link.uri, Some(&link.name))));
             }
             ContentBlock::Resource(resource) => match resource.resource {
                 EmbeddedResourceResource::TextResourceContents(text) => {
                     content.push(content::ContentBlock::text(mention(&text.uri, None)));
-                    let context_of = format!("\n<context ref=\"{}\">\n{}\n</context>", text.uri, text.text);
+                    let context_of =
+                        format!("\n<context ref=\"{}\">\n{}\n</context>", text.uri, text.text);
                     context.push(content::ContentBlock::text(context_of));
                 }
                 EmbeddedResourceResource::BlobResourceContents(blob) => {
@@ -33,7 +36,9 @@ pub(crate) fn prompt(blocks: Vec<ContentBlock>) -> Result<Prompt, Error> {
                         content.push(content::ContentBlock::image(kind, blob.blob));
                     } else if kind == "application/pdf" {
                         let source = Base64Source::new().media_type(kind).data(blob.blob);
-                        let document = DocumentBlock::new().source(Source::Base64(source)).title(name_of(&blob.uri));
+                        let document = DocumentBlock::new()
+                            .source(Source::Base64(source))
+                            .title(name_of(&blob.uri));
                         content.push(content::ContentBlock::Document(Box::new(document)));
                     } else {
                         let shown = if kind.is_empty() { "without a type" } else { &kind };
@@ -53,7 +58,9 @@ pub(crate) fn prompt(blocks: Vec<ContentBlock>) -> Result<Prompt, Error> {
     match &content[..] {
         [] => Err(invalid("the prompt is empty")),
         // Slash commands are recognized in plain text.
-        [content::ContentBlock::Text(text)] => Ok(Prompt::text(text.text.as_str().unwrap_or_default())),
+        [content::ContentBlock::Text(text)] => {
+            Ok(Prompt::text(text.text.as_str().unwrap_or_default()))
+        }
         _ => Ok(Prompt::blocks(content)),
     }
 }
@@ -97,7 +104,9 @@ mod tests {
             ContentBlock::Image(ImageContent::new("aGk=", "image/png")),
         ];
         let json = prompt(blocks).unwrap().to_json();
-        let at = |text: &str| json.find(text).unwrap_or_else(|| unreachable!("{text} is missing in {json}"));
+        let at = |text: &str| {
+            json.find(text).unwrap_or_else(|| unreachable!("{text} is missing in {json}"))
+        };
         assert!(at("[@main.rs](file:///work/src/main.rs)") < at("[@a.txt]"));
         assert!(at("image/png") < at("fn main() {}"));
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
-    AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest, ForkSessionRequest,
-    InitializeRequest, ListSessionsRequest, LoadSessionRequest, LogoutRequest, NewSessionRequest,
-    PromptRequest, PromptResponse, ResumeSessionRequest, SetSessionConfigOptionRequest,
-    SetSessionModeRequest, SetSessionTitleRequest, StopReason,
+    AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest,
+    ForkSessionRequest, InitializeRequest, ListSessionsRequest, LoadSessionRequest, LogoutRequest,
+    NewSessionRequest, PromptRequest, PromptResponse, ResumeSessionRequest,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionTitleRequest, StopReason,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
@@ -113,7 +113,11 @@ fn open<T: JsonRpcResponse>(
 }
 
 /// Answers a prompt with its one stop reason.
-fn answer_prompt(bridge: &Bridge, request: PromptRequest, responder: Responder<PromptResponse>) -> Result<(), Error> {
+fn answer_prompt(
+    bridge: &Bridge,
+    request: PromptRequest,
+    responder: Responder<PromptResponse>,
+) -> Result<(), Error> {
     let (session, mut answer) = match bridge.prompt(request) {
         Ok(queued) => queued,
         Err(error) => return responder.respond_with_error(error),
@@ -198,7 +202,9 @@ async fn connect(bridge: Arc<Bridge>, channel: Channel) -> Result<(), Error> {
             on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: PromptRequest, responder, _: To| answer_prompt(&prompt, request, responder),
+            async move |request: PromptRequest, responder, _: To| {
+                answer_prompt(&prompt, request, responder)
+            },
             on_receive_request!(),
         )
         .on_receive_notification(

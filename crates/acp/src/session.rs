@@ -47,8 +47,16 @@ const RESPAWNS: u32 = 2;
 
 /// What the client asks of a session, in order.
 enum Command {
-    Prompt { prompt: Box<Prompt>, cancels: u64, reply: oneshot::Sender<Result<PromptResponse, Error>>, permit: OwnedSemaphorePermit },
-    Set { change: Change, reply: oneshot::Sender<Result<(), Error>> },
+    Prompt {
+        prompt: Box<Prompt>,
+        cancels: u64,
+        reply: oneshot::Sender<Result<PromptResponse, Error>>,
+        permit: OwnedSemaphorePermit,
+    },
+    Set {
+        change: Change,
+        reply: oneshot::Sender<Result<(), Error>>,
+    },
 }
 
 /// A change of the configuration.
@@ -156,8 +164,13 @@ impl Session {
         let command = |command: &duologue_protocol::control::SlashCommand| {
             let name = command.name.as_str()?;
             let hint = command.argument_hint.as_str().filter(|hint| !hint.is_empty());
-            let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
-            Some(AvailableCommand::new(name, command.description.as_str().unwrap_or_default()).input(input))
+            let input = hint.map(|hint| {
+                AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint))
+            });
+            Some(
+                AvailableCommand::new(name, command.description.as_str().unwrap_or_default())
+                    .input(input),
+            )
         };
         AvailableCommandsUpdate::new(reply.commands.items().iter().filter_map(command).collect())
     }
@@ -237,7 +250,8 @@ impl Session {
                 let is_new = {
                     let mut config = lock(&self.config);
                     let model = run.model.as_deref().is_some_and(|model| config.set_model(model));
-                    let mode = run.permission_mode.as_ref().is_some_and(|mode| config.set_mode(mode));
+                    let mode =
+                        run.permission_mode.as_ref().is_some_and(|mode| config.set_mode(mode));
                     (mode, model)
                 };
                 return self.config_changed(is_new.0, is_new.1).await;
@@ -276,20 +290,26 @@ impl Session {
                 return false;
             }
         }
-        self.link.send(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(config.options()))).await
+        self.link
+            .send(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(config.options())))
+            .await
     }
 
     /// Reports tokens and cost after a turn.
     async fn usage(&self, turn: &TurnFinishedEvent) -> bool {
         let models = turn.models.as_ref();
-        let windows = models.into_iter().flat_map(|models| models.iter().map(|(_, usage)| usage.context_window.as_u64()));
+        let windows = models
+            .into_iter()
+            .flat_map(|models| models.iter().map(|(_, usage)| usage.context_window.as_u64()));
         let size = windows.flatten().max().unwrap_or_default();
         let used = self.link.context();
         if size == 0 || used == 0 {
             return true;
         }
         let cost = Cost::new(self.host.spent_usd(), "USD");
-        self.link.send(SessionUpdate::UsageUpdate(UsageUpdate::new(used, size).cost(Some(cost)))).await
+        self.link
+            .send(SessionUpdate::UsageUpdate(UsageUpdate::new(used, size).cost(Some(cost))))
+            .await
     }
 
     /// Reports the title of the session, if it has a new one.
@@ -311,7 +331,14 @@ impl Session {
     // --- requests of the agent --------------------------------------------------------------------------------
 
     /// The agent asks the user. The answer is awaited in a task of its own.
-    async fn asked(self: &Arc<Self>, id: &RequestId, call: Option<String>, agent: Option<String>, tool: &str, input: Value) {
+    async fn asked(
+        self: &Arc<Self>,
+        id: &RequestId,
+        call: Option<String>,
+        agent: Option<String>,
+        tool: &str,
+        input: Value,
+    ) {
         if let Some(call) = &call
             && !matches!(tool, "AskUserQuestion" | "ExitPlanMode")
         {
@@ -337,7 +364,8 @@ impl Session {
             () = self.link.closed() => return,
         };
         let name = ask.tool_name.as_str().unwrap_or_default();
-        let mut input = ask.input.value().and_then(|input| input.to_value_lossy().ok()).unwrap_or_default();
+        let mut input =
+            ask.input.value().and_then(|input| input.to_value_lossy().ok()).unwrap_or_default();
         if input.get("plan").is_none_or(Value::is_null)
             && let (Some(plan), Some(input)) = (shown.get("plan"), input.as_object_mut())
         {
@@ -355,8 +383,15 @@ impl Session {
     // --- requests of the client -------------------------------------------------------------------------------
 
     /// Queues a prompt. The receiver gets the one answer.
-    pub(crate) fn prompt(&self, prompt: Prompt) -> Result<oneshot::Receiver<Result<PromptResponse, Error>>, Error> {
-        let busy = || internal(format!("{MAX_PROMPTS} prompts of this session wait already; wait for an answer"));
+    pub(crate) fn prompt(
+        &self,
+        prompt: Prompt,
+    ) -> Result<oneshot::Receiver<Result<PromptResponse, Error>>, Error> {
+        let busy = || {
+            internal(format!(
+                "{MAX_PROMPTS} prompts of this session wait already; wait for an answer"
+            ))
+        };
         let permit = Arc::clone(&self.prompts).try_acquire_owned().map_err(|_| busy())?;
         let (reply, answer) = oneshot::channel();
         let prompt = Box::new(prompt);
@@ -366,7 +401,10 @@ impl Session {
     }
 
     /// Queues a change of the configuration, behind the prompts before it.
-    pub(crate) fn set(&self, change: Change) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
+    pub(crate) fn set(
+        &self,
+        change: Change,
+    ) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
         {
             let config = lock(&self.config);
             let (what, value, is_known) = match &change {
@@ -521,7 +559,9 @@ impl Session {
                 Some(ApiErrorKind::AuthenticationFailed | ApiErrorKind::OauthOrgNotAllowed) => {
                     Error::auth_required().data(Value::from(error))
                 }
-                Some(ApiErrorKind::MaxOutputTokens) => return Ok(PromptResponse::new(StopReason::MaxTokens)),
+                Some(ApiErrorKind::MaxOutputTokens) => {
+                    return Ok(PromptResponse::new(StopReason::MaxTokens));
+                }
                 _ => internal(error).data(json!({ "reason": finished.terminal_reason.as_deref() })),
             });
         } else {
@@ -585,9 +625,12 @@ impl Session {
 }
 
 fn usage_of(usage: &duologue_protocol::message::Usage) -> Usage {
-    let of = |number: &duologue_protocol::Field<duologue_protocol::Number>| number.as_u64().unwrap_or_default();
+    let of = |number: &duologue_protocol::Field<duologue_protocol::Number>| {
+        number.as_u64().unwrap_or_default()
+    };
     let (input, output) = (of(&usage.input_tokens), of(&usage.output_tokens));
-    let (read, written) = (of(&usage.cache_read_input_tokens), of(&usage.cache_creation_input_tokens));
+    let (read, written) =
+        (of(&usage.cache_read_input_tokens), of(&usage.cache_creation_input_tokens));
     Usage::new(input + output + read + written, input, output)
         .cached_read_tokens(Some(read))
         .cached_write_tokens(Some(written))

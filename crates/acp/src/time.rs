@@ -20,7 +20,9 @@ pub(crate) fn iso(milliseconds: i64) -> Option<String> {
     }
     let (hours, minutes) = (rest / 3_600_000, rest / 60_000 % 60);
     let (seconds, milliseconds) = (rest / 1000 % 60, rest % 1000);
-    Some(format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03}Z"))
+    Some(format!(
+        "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{milliseconds:03}Z"
+    ))
 }
 
 #[cfg(test)]

@@ -39,20 +39,32 @@ fn absolute(path: &str, cwd: &Path) -> PathBuf {
 
 /// Describes a call by its name and input.
 pub(crate) fn describe(name: &str, input: &Value, cwd: &Path) -> Description {
-    let path = text(input, "file_path").or_else(|| text(input, "notebook_path")).or_else(|| text(input, "path"));
+    let path = text(input, "file_path")
+        .or_else(|| text(input, "notebook_path"))
+        .or_else(|| text(input, "path"));
     let shown = path.map(|path| shown_path(path, cwd));
     let location = |line: Option<u32>| -> Vec<ToolCallLocation> {
         path.map(|path| ToolCallLocation::new(absolute(path, cwd)).line(line)).into_iter().collect()
     };
-    let on_path = |verb: &str| shown.as_ref().map_or_else(|| verb.to_owned(), |path| format!("{verb} {path}"));
-    let described = |title: String, kind: ToolKind| Description { title, kind, ..Description::default() };
+    let on_path = |verb: &str| {
+        shown.as_ref().map_or_else(|| verb.to_owned(), |path| format!("{verb} {path}"))
+    };
+    let described =
+        |title: String, kind: ToolKind| Description { title, kind, ..Description::default() };
     match name {
         "Bash" | "PowerShell" => Description {
             content: text(input, "description").map(ToolCallContent::from).into_iter().collect(),
-            ..described(text(input, "command").unwrap_or("Run a command").to_owned(), ToolKind::Execute)
+            ..described(
+                text(input, "command").unwrap_or("Run a command").to_owned(),
+                ToolKind::Execute,
+            )
         },
-        "BashOutput" | "TaskOutput" => described("Read the output of a task".to_owned(), ToolKind::Execute),
-        "KillShell" | "KillBash" | "TaskStop" => described("Stop a task".to_owned(), ToolKind::Execute),
+        "BashOutput" | "TaskOutput" => {
+            described("Read the output of a task".to_owned(), ToolKind::Execute)
+        }
+        "KillShell" | "KillBash" | "TaskStop" => {
+            described("Stop a task".to_owned(), ToolKind::Execute)
+        }
         "Read" => {
             let number = |name| input.get(name).and_then(Value::as_u64);
             let first = number("offset").map(|line| line.max(1));
@@ -84,18 +96,28 @@ pub(crate) fn describe(name: &str, input: &Value, cwd: &Path) -> Description {
         },
         "MultiEdit" => Description {
             locations: location(None),
-            content: edits(path, input.get("edits").and_then(Value::as_array).into_iter().flatten(), cwd),
+            content: edits(
+                path,
+                input.get("edits").and_then(Value::as_array).into_iter().flatten(),
+                cwd,
+            ),
             ..described(on_path("Edit"), ToolKind::Edit)
         },
         "NotebookEdit" => Description {
             locations: location(None),
-            content: text(input, "new_source").map(|source| fenced(source, "").into()).into_iter().collect(),
+            content: text(input, "new_source")
+                .map(|source| fenced(source, "").into())
+                .into_iter()
+                .collect(),
             ..described(on_path("Edit"), ToolKind::Edit)
         },
         "Glob" => {
             let pattern = text(input, "pattern").unwrap_or("files");
             let place = shown.as_ref().map_or_else(String::new, |path| format!(" in {path}"));
-            Description { locations: location(None), ..described(format!("Find {pattern}{place}"), ToolKind::Search) }
+            Description {
+                locations: location(None),
+                ..described(format!("Find {pattern}{place}"), ToolKind::Search)
+            }
         }
         "Grep" => {
             let pattern = text(input, "pattern").unwrap_or_default();
@@ -103,21 +125,29 @@ pub(crate) fn describe(name: &str, input: &Value, cwd: &Path) -> Description {
             let files = text(input, "glob").map_or_else(String::new, |glob| format!(" ({glob})"));
             described(format!("Search for \"{pattern}\"{place}{files}"), ToolKind::Search)
         }
-        "LS" => Description { locations: location(None), ..described(on_path("List"), ToolKind::Search) },
+        "LS" => Description {
+            locations: location(None),
+            ..described(on_path("List"), ToolKind::Search)
+        },
         "WebFetch" => Description {
             content: text(input, "prompt").map(ToolCallContent::from).into_iter().collect(),
             ..described(
-                text(input, "url").map_or_else(|| "Fetch a page".to_owned(), |url| format!("Fetch {url}")),
+                text(input, "url")
+                    .map_or_else(|| "Fetch a page".to_owned(), |url| format!("Fetch {url}")),
                 ToolKind::Fetch,
             )
         },
         "WebSearch" => described(
-            text(input, "query").map_or_else(|| "Search the web".to_owned(), |query| format!("Search \"{query}\"")),
+            text(input, "query")
+                .map_or_else(|| "Search the web".to_owned(), |query| format!("Search \"{query}\"")),
             ToolKind::Fetch,
         ),
         "Agent" | "Task" => Description {
             content: text(input, "prompt").map(ToolCallContent::from).into_iter().collect(),
-            ..described(text(input, "description").unwrap_or("Sub-agent").to_owned(), ToolKind::Think)
+            ..described(
+                text(input, "description").unwrap_or("Sub-agent").to_owned(),
+                ToolKind::Think,
+            )
         },
         "ExitPlanMode" => Description {
             content: text(input, "plan").map(ToolCallContent::from).into_iter().collect(),
@@ -125,11 +155,16 @@ pub(crate) fn describe(name: &str, input: &Value, cwd: &Path) -> Description {
         },
         "EnterPlanMode" => described("Plan first".to_owned(), ToolKind::SwitchMode),
         "AskUserQuestion" => {
-            let first = input.get("questions").and_then(|all| all.get(0)).and_then(|it| text(it, "question"));
+            let first = input
+                .get("questions")
+                .and_then(|all| all.get(0))
+                .and_then(|it| text(it, "question"));
             described(first.unwrap_or("A question").to_owned(), ToolKind::Other)
         }
         "Skill" => described(
-            text(input, "skill").or_else(|| text(input, "command")).map_or_else(|| "Skill".to_owned(), |it| format!("Skill {it}")),
+            text(input, "skill")
+                .or_else(|| text(input, "command"))
+                .map_or_else(|| "Skill".to_owned(), |it| format!("Skill {it}")),
             ToolKind::Other,
         ),
         other => described(shown_name(other), ToolKind::Other),
@@ -186,16 +221,22 @@ pub(crate) fn output(
         return command_output(is_error, &plain, content, structured);
     }
     if is_error {
-        let message = plain.trim().trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
+        let message = plain
+            .trim()
+            .trim_start_matches("<tool_use_error>")
+            .trim_end_matches("</tool_use_error>");
         return Output { content: Some(vec![fenced(message, "").into()]), ..Output::default() };
     }
     match name {
         "Edit" | "MultiEdit" | "Write" => structured.map(changes).unwrap_or_default(),
         "NotebookEdit" | "ExitPlanMode" | "EnterPlanMode" | "TodoWrite" => Output::default(),
         "Read" => {
-            let file = structured.and_then(|it| it.get("file")).and_then(|file| text(file, "content"));
-            let path = structured.and_then(|it| it.get("file")).and_then(|file| text(file, "filePath"));
-            let language = path.and_then(|path| Path::new(path).extension()).and_then(|it| it.to_str());
+            let file =
+                structured.and_then(|it| it.get("file")).and_then(|file| text(file, "content"));
+            let path =
+                structured.and_then(|it| it.get("file")).and_then(|file| text(file, "filePath"));
+            let language =
+                path.and_then(|path| Path::new(path).extension()).and_then(|it| it.to_str());
             let content = match file {
                 Some(file) => vec![fenced(file, language.unwrap_or_default()).into()],
                 None => blocks(content, &|text| fenced(text, "")),
@@ -209,15 +250,25 @@ pub(crate) fn output(
     }
 }
 
-fn command_output(is_error: bool, plain: &str, content: Option<&Value>, structured: Option<&Value>) -> Output {
-    let has_image = content.and_then(Value::as_array).is_some_and(|blocks| {
-        blocks.iter().any(|block| text(block, "type") == Some("image"))
-    });
+fn command_output(
+    is_error: bool,
+    plain: &str,
+    content: Option<&Value>,
+    structured: Option<&Value>,
+) -> Output {
+    let has_image = content
+        .and_then(Value::as_array)
+        .is_some_and(|blocks| blocks.iter().any(|block| text(block, "type") == Some("image")));
     if has_image {
-        return Output { content: Some(blocks(content, &|text| fenced(text, "console"))), ..Output::default() };
+        return Output {
+            content: Some(blocks(content, &|text| fenced(text, "console"))),
+            ..Output::default()
+        };
     }
-    let of = |name| structured.and_then(|it| it.get(name)).and_then(Value::as_str).unwrap_or_default();
-    let in_background = structured.is_some_and(|it| it.get("backgroundTaskId").is_some_and(|id| !id.is_null()));
+    let of =
+        |name| structured.and_then(|it| it.get(name)).and_then(Value::as_str).unwrap_or_default();
+    let in_background =
+        structured.is_some_and(|it| it.get("backgroundTaskId").is_some_and(|id| !id.is_null()));
     let (stdout, stderr) = (of("stdout"), of("stderr"));
     let output = match (stdout.trim_end(), stderr.trim_end()) {
         _ if in_background || is_error => plain.to_owned(),
@@ -226,7 +277,8 @@ fn command_output(is_error: bool, plain: &str, content: Option<&Value>, structur
         ("", err) => err.to_owned(),
         (out, err) => format!("{out}\n{err}"),
     };
-    let named = output.strip_prefix("Exit code ").and_then(|rest| rest.lines().next()?.trim().parse().ok());
+    let named =
+        output.strip_prefix("Exit code ").and_then(|rest| rest.lines().next()?.trim().parse().ok());
     let exit_code = match (is_error, in_background) {
         (true, _) => named,
         (false, true) => None,
@@ -248,13 +300,23 @@ fn changes(structured: &Value) -> Output {
         && let Some(content) = structured.get("content").and_then(Value::as_str)
     {
         let diff = Diff::new(path, content);
-        return Output { content: Some(vec![diff.into()]), locations: vec![ToolCallLocation::new(path)], ..Output::default() };
+        return Output {
+            content: Some(vec![diff.into()]),
+            locations: vec![ToolCallLocation::new(path)],
+            ..Output::default()
+        };
     }
     let mut output = Output::default();
     let mut diffs = Vec::new();
     for hunk in structured.get("structuredPatch").and_then(Value::as_array).into_iter().flatten() {
         let (mut old, mut new) = (String::new(), String::new());
-        for line in hunk.get("lines").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for line in hunk
+            .get("lines")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             let (mark, rest) = line.split_at_checked(1).unwrap_or((line, ""));
             match mark {
                 "-" => push_line(&mut old, rest),
@@ -267,7 +329,8 @@ fn changes(structured: &Value) -> Output {
                 }
             }
         }
-        let line = hunk.get("newStart").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+        let line =
+            hunk.get("newStart").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
         diffs.push(Diff::new(path, new).old_text(Some(old)).into());
         output.locations.push(ToolCallLocation::new(path).line(line));
     }
@@ -287,7 +350,8 @@ pub(crate) fn text_of_content(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+            let texts: Vec<&str> =
+                blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
             texts.join("\n")
         }
         _ => String::new(),
@@ -299,12 +363,13 @@ fn blocks(content: Option<&Value>, show: &dyn Fn(&str) -> String) -> Vec<ToolCal
     let shown = |text: &str| (!text.trim().is_empty()).then(|| show(text).into());
     match content {
         Some(Value::String(text)) => shown(text).into_iter().collect(),
-        Some(Value::Array(blocks)) => blocks.iter().filter_map(|block| {
-            match text(block, "type") {
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .filter_map(|block| match text(block, "type") {
                 Some("image") => image(block).map(|image| ContentBlock::Image(image).into()),
                 _ => shown(block.get("text")?.as_str()?),
-            }
-        }).collect(),
+            })
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -358,7 +423,8 @@ mod tests {
 
     #[test]
     fn titles_kinds_and_locations() {
-        let read = described("Read", &json!({ "file_path": "/work/src/a.rs", "offset": 5, "limit": 10 }));
+        let read =
+            described("Read", &json!({ "file_path": "/work/src/a.rs", "offset": 5, "limit": 10 }));
         assert_eq!((read.title.as_str(), read.kind), ("Read src/a.rs (5 - 14)", ToolKind::Read));
         assert_eq!(read.locations[0].line, Some(5));
         let run = described("Bash", &json!({ "command": "ls -la" }));
@@ -369,8 +435,23 @@ mod tests {
 
     #[test]
     fn an_input_of_any_shape_is_described() {
-        let shapes = [json!(null), json!([]), json!({ "file_path": 5, "edits": 7, "offset": -1, "questions": {} })];
-        for name in ["Bash", "Read", "Write", "Edit", "MultiEdit", "Glob", "Grep", "AskUserQuestion", "x", "mcp__"] {
+        let shapes = [
+            json!(null),
+            json!([]),
+            json!({ "file_path": 5, "edits": 7, "offset": -1, "questions": {} }),
+        ];
+        for name in [
+            "Bash",
+            "Read",
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "Glob",
+            "Grep",
+            "AskUserQuestion",
+            "x",
+            "mcp__",
+        ] {
             for shape in &shapes {
                 assert!(!described(name, shape).title.is_empty(), "{name}");
             }
@@ -393,9 +474,19 @@ mod tests {
 
     #[test]
     fn a_failed_command_has_its_exit_code() {
-        let failed = output("Bash", true, Some(&json!("Exit code 3\nno")), Some(&json!("Error: Exit code 3")));
+        let failed = output(
+            "Bash",
+            true,
+            Some(&json!("Exit code 3\nno")),
+            Some(&json!("Error: Exit code 3")),
+        );
         assert_eq!(failed.exit_code, Some(3));
-        let fine = output("Bash", false, Some(&json!("a\n")), Some(&json!({ "stdout": "a\n", "stderr": "b" })));
+        let fine = output(
+            "Bash",
+            false,
+            Some(&json!("a\n")),
+            Some(&json!({ "stdout": "a\n", "stderr": "b" })),
+        );
         assert_eq!((fine.exit_code, fine.terminal.as_deref()), (Some(0), Some("a\nb")));
     }
 

@@ -202,8 +202,14 @@ pub(crate) async fn drive(
     let reading = async {
         // Moved here, so that the protocol crate is informed of the end by the drop.
         let sender = sender;
-        read(reader, |frame| sender.unbounded_send(frame).is_ok(), &gate, max_line, on_line.as_ref())
-            .await
+        read(
+            reader,
+            |frame| sender.unbounded_send(frame).is_ok(),
+            &gate,
+            max_line,
+            on_line.as_ref(),
+        )
+        .await
     };
     let writing = write(writer, frames, &gate, on_line.as_ref());
     let (mut reading, mut writing) = (std::pin::pin!(reading), std::pin::pin!(writing));
@@ -246,14 +252,17 @@ mod tests {
     #[test]
     fn an_error_quotes_only_the_beginning_of_a_line() {
         let line = vec![b'x'; 1 << 20];
-        let Some(TransportFrame::Malformed { raw, error }) = frame_of(&line, None) else { panic!() };
+        let Some(TransportFrame::Malformed { raw, error }) = frame_of(&line, None) else {
+            panic!()
+        };
         assert_eq!(raw.len(), EXCERPT);
         assert!(error.data.unwrap().to_string().len() < 2 * EXCERPT);
     }
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_one_error_and_the_next_line_is_read() {
-        let lines = format!("{}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}}\n", "y".repeat(300));
+        let lines =
+            format!("{}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}}\n", "y".repeat(300));
         let frames = std::sync::Mutex::new(Vec::new());
         let pass = |frame| {
             frames.lock().unwrap().push(frame);
@@ -278,7 +287,8 @@ mod tests {
             let mut reading = std::pin::pin!(read(lines.as_bytes(), pass, &gate, 1000, None));
             // Each poll passes one frame on.
             for _ in 0..2 * lines.len() / line.len() {
-                let polled = std::future::poll_fn(|context| Poll::Ready(reading.as_mut().poll(context)));
+                let polled =
+                    std::future::poll_fn(|context| Poll::Ready(reading.as_mut().poll(context)));
                 assert!(polled.await.is_pending());
             }
         }

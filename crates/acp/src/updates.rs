@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, CompactionStatus, CompactionUpdate, MessageId, Meta, Notice, NoticeSeverity,
-    SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
-    ToolKind,
+    CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, MessageId, Meta, Notice,
+    NoticeSeverity, SessionUpdate, ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
 };
 use duologue::Event;
 use serde_json::{Value, json};
@@ -86,21 +86,29 @@ impl Updates {
         match event {
             Event::TextDelta(delta) => {
                 self.streamed.entry(agent.clone()).or_default().text += delta.text.len();
-                main(agent.as_ref(), || SessionUpdate::AgentMessageChunk(chunk(delta.text.as_str(), message)))
+                main(agent.as_ref(), || {
+                    SessionUpdate::AgentMessageChunk(chunk(delta.text.as_str(), message))
+                })
             }
             Event::ThinkingDelta(delta) => {
                 self.streamed.entry(agent.clone()).or_default().thinking += delta.text.len();
-                main(agent.as_ref(), || SessionUpdate::AgentThoughtChunk(chunk(delta.text.as_str(), message)))
+                main(agent.as_ref(), || {
+                    SessionUpdate::AgentThoughtChunk(chunk(delta.text.as_str(), message))
+                })
             }
             Event::Text(text) => {
-                let sent = std::mem::take(&mut self.streamed.entry(agent.clone()).or_default().text);
+                let sent =
+                    std::mem::take(&mut self.streamed.entry(agent.clone()).or_default().text);
                 self.text(agent.as_deref(), message, rest(&text.text, sent))
             }
             Event::Thinking(thinking) => {
-                let sent = std::mem::take(&mut self.streamed.entry(agent.clone()).or_default().thinking);
+                let sent =
+                    std::mem::take(&mut self.streamed.entry(agent.clone()).or_default().thinking);
                 Self::thinking(agent.as_deref(), message, rest(&thinking.text, sent))
             }
-            Event::ToolCallStarted(call) => self.call_started(agent.as_deref(), call.id.as_str(), &call.name),
+            Event::ToolCallStarted(call) => {
+                self.call_started(agent.as_deref(), call.id.as_str(), &call.name)
+            }
             Event::ToolCall(call) => {
                 let input = call.input.to_value_lossy().unwrap_or_default();
                 self.call(agent.as_deref(), call.id.as_str(), &call.name, input)
@@ -108,7 +116,12 @@ impl Updates {
             Event::ToolResult(result) => {
                 let content = result.content.as_ref().and_then(|it| it.raw().to_value_lossy().ok());
                 let structured = result.structured.as_ref().and_then(|it| it.to_value_lossy().ok());
-                self.result(result.tool_use_id.as_str(), result.is_error, content.as_ref(), structured.as_ref())
+                self.result(
+                    result.tool_use_id.as_str(),
+                    result.is_error,
+                    content.as_ref(),
+                    structured.as_ref(),
+                )
             }
             Event::BlockAbandoned(block) => {
                 self.streamed.remove(&agent);
@@ -135,7 +148,11 @@ impl Updates {
                 Vec::new()
             }
             Event::TaskFinished(finished) => match &finished.tool_use_id {
-                Some(id) => self.finished(id.as_str(), finished.status.as_deref(), finished.summary.as_deref()),
+                Some(id) => self.finished(
+                    id.as_str(),
+                    finished.status.as_deref(),
+                    finished.summary.as_deref(),
+                ),
                 None => Vec::new(),
             },
             Event::TurnFinished(_) => {
@@ -154,19 +171,31 @@ impl Updates {
             Event::ApiRetry(retry) => {
                 let attempt = retry.attempt.unwrap_or_default();
                 let reason = retry.error.as_ref().map(|error| error.as_str().to_owned());
-                self.notice(NoticeSeverity::Warning, format!("The request to the model is repeated (attempt {attempt})"), reason)
+                self.notice(
+                    NoticeSeverity::Warning,
+                    format!("The request to the model is repeated (attempt {attempt})"),
+                    reason,
+                )
             }
             Event::ModelFallback(fallback) => {
                 let to = fallback.to.as_deref().unwrap_or("no model");
                 let title = format!("{to} answers instead of {}", fallback.from);
-                self.notice(NoticeSeverity::Warning, title, fallback.reason.as_deref().map(str::to_owned))
+                self.notice(
+                    NoticeSeverity::Warning,
+                    title,
+                    fallback.reason.as_deref().map(str::to_owned),
+                )
             }
-            Event::RateLimitChanged(limit) if limit.status.as_deref().is_some_and(|it| it != "allowed") => {
+            Event::RateLimitChanged(limit)
+                if limit.status.as_deref().is_some_and(|it| it != "allowed") =>
+            {
                 let kind = limit.kind.as_deref().unwrap_or("usage").replace('_', " ");
                 let status = limit.status.as_deref().unwrap_or_default().replace('_', " ");
                 self.notice(NoticeSeverity::Warning, format!("Limit: {kind}"), Some(status))
             }
-            Event::Error(error) => self.notice(NoticeSeverity::Error, error.message.as_str().to_owned(), None),
+            Event::Error(error) => {
+                self.notice(NoticeSeverity::Error, error.message.as_str().to_owned(), None)
+            }
             Event::Notice(notice) => match &notice.text {
                 Some(text) => self.notice(NoticeSeverity::Info, text.as_str().to_owned(), None),
                 None => Vec::new(),
@@ -189,7 +218,12 @@ impl Updates {
         false
     }
 
-    fn notice(&self, severity: NoticeSeverity, title: String, description: Option<String>) -> Vec<SessionUpdate> {
+    fn notice(
+        &self,
+        severity: NoticeSeverity,
+        title: String,
+        description: Option<String>,
+    ) -> Vec<SessionUpdate> {
         if !self.client.notices {
             return Vec::new();
         }
@@ -201,7 +235,8 @@ impl Updates {
         if !self.client.compaction {
             return Vec::new();
         }
-        let status = if error.is_some() { CompactionStatus::Failed } else { CompactionStatus::Completed };
+        let status =
+            if error.is_some() { CompactionStatus::Failed } else { CompactionStatus::Completed };
         let id = format!("compaction-{}", self.compactions);
         let mut update = CompactionUpdate::new(id, status);
         if let Some(error) = error {
@@ -211,7 +246,12 @@ impl Updates {
     }
 
     /// A text of the model. A text of a sub-agent is shown in its call.
-    pub(crate) fn text(&mut self, agent: Option<&str>, message: Option<&str>, text: &str) -> Vec<SessionUpdate> {
+    pub(crate) fn text(
+        &mut self,
+        agent: Option<&str>,
+        message: Option<&str>,
+        text: &str,
+    ) -> Vec<SessionUpdate> {
         if text.is_empty() {
             return Vec::new();
         }
@@ -221,9 +261,15 @@ impl Updates {
         }
     }
 
-    pub(crate) fn thinking(agent: Option<&str>, message: Option<&str>, text: &str) -> Vec<SessionUpdate> {
+    pub(crate) fn thinking(
+        agent: Option<&str>,
+        message: Option<&str>,
+        text: &str,
+    ) -> Vec<SessionUpdate> {
         match agent {
-            None if !text.is_empty() => vec![SessionUpdate::AgentThoughtChunk(chunk(text, message))],
+            None if !text.is_empty() => {
+                vec![SessionUpdate::AgentThoughtChunk(chunk(text, message))]
+            }
             _ => Vec::new(),
         }
     }
@@ -258,13 +304,28 @@ impl Updates {
         vec![SessionUpdate::ToolCall(call)]
     }
 
-    fn remember(&mut self, agent: Option<&str>, id: &str, name: &str, input: Value, shown: bool, complete: bool) {
+    fn remember(
+        &mut self,
+        agent: Option<&str>,
+        id: &str,
+        name: &str,
+        input: Value,
+        shown: bool,
+        complete: bool,
+    ) {
         let parent = agent.map(str::to_owned);
-        self.calls.insert(id.to_owned(), Call { name: name.to_owned(), input, parent, shown, complete });
+        self.calls
+            .insert(id.to_owned(), Call { name: name.to_owned(), input, parent, shown, complete });
     }
 
     /// A call is complete and about to run. A second time, it has no effect.
-    pub(crate) fn call(&mut self, agent: Option<&str>, id: &str, name: &str, input: Value) -> Vec<SessionUpdate> {
+    pub(crate) fn call(
+        &mut self,
+        agent: Option<&str>,
+        id: &str,
+        name: &str,
+        input: Value,
+    ) -> Vec<SessionUpdate> {
         let before = self.calls.get(id).map(|call| (call.complete, call.parent.clone()));
         let (is_new, parent) = match before {
             Some((true, _)) => return Vec::new(),
@@ -281,7 +342,9 @@ impl Updates {
         let mut meta = call_meta(name, parent.as_deref());
         let mut content = described.content;
         if described.kind == ToolKind::Execute && self.client.terminal_output {
-            content = vec![ToolCallContent::Terminal(agent_client_protocol::v1::schema::Terminal::new(id.to_owned()))];
+            content = vec![ToolCallContent::Terminal(
+                agent_client_protocol::v1::schema::Terminal::new(id.to_owned()),
+            )];
             meta.insert("terminal_info".to_owned(), json!({ "terminal_id": id, "cwd": self.cwd }));
         }
         let raw = tool_calls::raw(&input);
@@ -336,11 +399,15 @@ impl Updates {
             tool_calls::output(&call.name, is_error, content, structured);
         let mut fields = ToolCallUpdateFields::new().status(status);
         let mut meta = call_meta(&call.name, call.parent.as_deref());
-        let has_terminal = self.client.terminal_output && describe(&call.name, &call.input, &self.cwd).kind == ToolKind::Execute;
+        let has_terminal = self.client.terminal_output
+            && describe(&call.name, &call.input, &self.cwd).kind == ToolKind::Execute;
         match terminal.filter(|_| has_terminal) {
             Some(output) => {
                 if !output.is_empty() {
-                    meta.insert("terminal_output".to_owned(), json!({ "terminal_id": id, "data": output }));
+                    meta.insert(
+                        "terminal_output".to_owned(),
+                        json!({ "terminal_id": id, "data": output }),
+                    );
                 }
                 if status != ToolCallStatus::InProgress {
                     let exit = json!({ "terminal_id": id, "exit_code": exit_code, "signal": null });
@@ -367,11 +434,18 @@ impl Updates {
         }
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
         let update = ToolCallUpdate::new(id.to_owned(), fields);
-        vec![SessionUpdate::ToolCallUpdate(update.meta(call_meta(&call.name, call.parent.as_deref())))]
+        vec![SessionUpdate::ToolCallUpdate(
+            update.meta(call_meta(&call.name, call.parent.as_deref())),
+        )]
     }
 
     /// Work in the background has ended.
-    fn finished(&mut self, id: &str, status: Option<&str>, summary: Option<&str>) -> Vec<SessionUpdate> {
+    fn finished(
+        &mut self,
+        id: &str,
+        status: Option<&str>,
+        summary: Option<&str>,
+    ) -> Vec<SessionUpdate> {
         // A call that has not returned yet is reported by its result.
         if !self.background.remove(id) || self.calls.contains_key(id) {
             return Vec::new();
@@ -395,7 +469,9 @@ impl Updates {
 
 /// A prompt of the user, from a stored transcript.
 pub(crate) fn user(content: ContentBlock, message: &str) -> SessionUpdate {
-    SessionUpdate::UserMessageChunk(ContentChunk::new(content).message_id(Some(MessageId::new(message))))
+    SessionUpdate::UserMessageChunk(
+        ContentChunk::new(content).message_id(Some(MessageId::new(message))),
+    )
 }
 
 fn main(agent: Option<&String>, update: impl FnOnce() -> SessionUpdate) -> Vec<SessionUpdate> {
@@ -411,8 +487,8 @@ fn rest(text: &str, sent: usize) -> &str {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed")]
     use duologue::event::{
-        TaskFinishedEvent, TaskStartedEvent, TextDeltaEvent, TextEvent, ToolCallEvent, ToolCallStartedEvent,
-        ToolResultEvent, TurnFinishedEvent,
+        TaskFinishedEvent, TaskStartedEvent, TextDeltaEvent, TextEvent, ToolCallEvent,
+        ToolCallStartedEvent, ToolResultEvent, TurnFinishedEvent,
     };
     use duologue_protocol::RawObject;
 
@@ -448,14 +524,20 @@ mod tests {
     fn a_call_is_announced_updated_and_finished_with_one_id() {
         let mut updates = updates();
         let started = updates.event(&ToolCallStartedEvent::new().id("t1").name("Bash").into());
-        assert!(matches!(&started[..], [SessionUpdate::ToolCall(call)] if call.status == ToolCallStatus::Pending));
+        assert!(
+            matches!(&started[..], [SessionUpdate::ToolCall(call)] if call.status == ToolCallStatus::Pending)
+        );
         let input = RawObject::of(&json!({ "command": "ls" })).unwrap();
         let call = || ToolCallEvent::new().id("t1").name("Bash").input(input.clone()).into();
         let called = updates.event(&call());
-        assert!(matches!(&called[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.title.as_deref() == Some("ls")));
+        assert!(
+            matches!(&called[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.title.as_deref() == Some("ls"))
+        );
         assert!(updates.event(&call()).is_empty());
         let done = updates.event(&ToolResultEvent::new().tool_use_id("t1").into());
-        assert!(matches!(&done[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::Completed)));
+        assert!(
+            matches!(&done[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::Completed))
+        );
         assert!(updates.event(&TurnFinishedEvent::new().into()).is_empty());
     }
 
@@ -464,19 +546,32 @@ mod tests {
         let mut updates = updates();
         updates.call(None, "t1", "Bash", json!({}));
         let ended = updates.event(&TurnFinishedEvent::new().into());
-        assert!(matches!(&ended[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::Failed)));
+        assert!(
+            matches!(&ended[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::Failed))
+        );
     }
 
     #[test]
     fn a_call_in_the_background_ends_with_its_task() {
         let mut updates = updates();
         updates.call(None, "t1", "Bash", json!({ "command": "sleep 9" }));
-        updates.event(&TaskStartedEvent::new().tool_use_id(Some("t1".into())).background(Some(true)).into());
+        updates.event(
+            &TaskStartedEvent::new().tool_use_id(Some("t1".into())).background(Some(true)).into(),
+        );
         let returned = updates.result("t1", false, Some(&json!("running")), None);
-        assert!(matches!(&returned[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::InProgress)));
+        assert!(
+            matches!(&returned[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::InProgress))
+        );
         assert!(updates.event(&TurnFinishedEvent::new().into()).is_empty());
-        let ended = updates.event(&TaskFinishedEvent::new().tool_use_id(Some("t1".into())).status(Some("completed".into())).into());
-        assert!(matches!(&ended[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::Completed)));
+        let ended = updates.event(
+            &TaskFinishedEvent::new()
+                .tool_use_id(Some("t1".into()))
+                .status(Some("completed".into()))
+                .into(),
+        );
+        assert!(
+            matches!(&ended[..], [SessionUpdate::ToolCallUpdate(call)] if call.fields.status == Some(ToolCallStatus::Completed))
+        );
     }
 
     #[test]
@@ -487,6 +582,8 @@ mod tests {
         let [SessionUpdate::ToolCall(call)] = &inner[..] else { panic!() };
         assert_eq!(call.meta.as_ref().unwrap()["claudeCode"]["parentToolUseId"], "t1");
         let text = updates.text(Some("t1"), None, "found it");
-        assert!(matches!(&text[..], [SessionUpdate::ToolCallUpdate(call)] if &*call.tool_call_id.0 == "t1"));
+        assert!(
+            matches!(&text[..], [SessionUpdate::ToolCallUpdate(call)] if &*call.tool_call_id.0 == "t1")
+        );
     }
 }

@@ -43,7 +43,9 @@ pub(crate) enum Command {
         disable_version_flag = true
     )]
     Agent(Agent),
-    #[command(about = "Serve an editor: an agent of the Agent Client Protocol (ACP) on stdin and stdout")]
+    #[command(
+        about = "Serve an editor: an agent of the Agent Client Protocol (ACP) on stdin and stdout"
+    )]
     Acp(Acp),
     #[command(about = "Serve a scripted Messages API for the real claude")]
     Model(Model),

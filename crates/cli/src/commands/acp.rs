@@ -12,7 +12,8 @@ use crate::session_args::extra;
 use crate::{exit, runtime};
 
 /// The flags of the agent that allow the mode `bypassPermissions`.
-const BYPASS: [&str; 2] = ["--dangerously-skip-permissions", "--allow-dangerously-skip-permissions"];
+const BYPASS: [&str; 2] =
+    ["--dangerously-skip-permissions", "--allow-dangerously-skip-permissions"];
 
 pub(crate) fn run(args: &Acp) -> anyhow::Result<u8> {
     if args.login {
@@ -30,7 +31,8 @@ pub(crate) fn run(args: &Acp) -> anyhow::Result<u8> {
     // Fail now and not when the first session is opened.
     extra(duologue::Session::builder(), &flags)?;
     let builder = move || -> SessionBuilder {
-        let builder = || duologue::Session::builder().program(&program).program_args(leading.clone());
+        let builder =
+            || duologue::Session::builder().program(&program).program_args(leading.clone());
         extra(builder(), &flags).unwrap_or_else(|_| builder())
     };
     let bypass = args.extra.iter().any(|flag| BYPASS.iter().any(|bypass| flag == bypass));

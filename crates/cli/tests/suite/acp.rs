@@ -89,7 +89,8 @@ impl Editor {
     /// Sends a request. Returns its id.
     fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        let request =
+            json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
         self.write(&request.to_string());
         self.next
     }
@@ -97,7 +98,8 @@ impl Editor {
     /// Reads one message, and answers it if it is a request.
     fn read(&mut self) -> Value {
         let message = self.lines.recv_timeout(TIMEOUT);
-        let message = message.unwrap_or_else(|_| panic!("nothing more after {:#?}", self.seen.last()));
+        let message =
+            message.unwrap_or_else(|_| panic!("nothing more after {:#?}", self.seen.last()));
         self.seen.push(message.clone());
         if message.get("method").is_some()
             && let Some(id) = message.get("id")
@@ -124,7 +126,9 @@ impl Editor {
 
     /// The whole response to a request.
     fn response(&mut self, id: u64) -> Value {
-        self.read_until("a response", |message| message["id"] == id && message.get("method").is_none())
+        self.read_until("a response", |message| {
+            message["id"] == id && message.get("method").is_none()
+        })
     }
 
     /// The result of a request.
@@ -181,7 +185,9 @@ impl Editor {
         let mut all = HashMap::new();
         for message in self.seen.iter().filter(|message| message["method"] == "session/update") {
             let update = &message["params"]["update"];
-            if let (Some(id), Some(status)) = (update["toolCallId"].as_str(), update["status"].as_str()) {
+            if let (Some(id), Some(status)) =
+                (update["toolCallId"].as_str(), update["status"].as_str())
+            {
                 all.insert(id.to_owned(), status.to_owned());
             }
         }
@@ -189,7 +195,10 @@ impl Editor {
     }
 
     fn requests(&self, method: &str) -> Vec<Value> {
-        let requests = self.seen.iter().filter(|message| message["method"] == method && message.get("id").is_some());
+        let requests = self
+            .seen
+            .iter()
+            .filter(|message| message["method"] == method && message.get("id").is_some());
         requests.cloned().collect()
     }
 
@@ -241,6 +250,7 @@ const STALL: &str = r#"
 stall_after = 3
 say = "This never ends."
 [[replies]]
+times = "always"
 say = "After."
 "#;
 
@@ -326,15 +336,22 @@ say = "Done."
     assert_eq!(edit["content"][0]["newText"], "one\n2\nthree\n");
     assert_eq!(edit["locations"][0]["path"], path);
     let request = &editor.requests("session/request_permission")[0]["params"]["toolCall"];
-    assert_eq!((&request["kind"], &request["content"][0]["oldText"]), (&json!("edit"), &json!("two")));
+    assert_eq!(
+        (&request["kind"], &request["content"][0]["oldText"]),
+        (&json!("edit"), &json!("two"))
+    );
 }
 
 #[test]
 fn always_allow_is_not_asked_again() {
     let mut editor = Editor::new(LIST_FILES);
     editor.answer = Box::new(|request| {
-        let kinds: Vec<&str> =
-            request["params"]["options"].as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect();
+        let kinds: Vec<&str> = request["params"]["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["kind"].as_str().unwrap())
+            .collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "reject_once", "reject_always"]);
         Some(choose(request, "allow_always"))
     });
@@ -379,7 +396,10 @@ fn one_stop_reason_after_cancel_with_an_open_permission_request() {
     editor.read_until("the withdrawal", |message| message["method"] == "$/cancel_request");
     editor.answer = Box::new(|request| Some(choose(request, "allow_once")));
     assert_eq!(editor.prompt(&session, "go on"), "end_turn");
-    let answers = editor.seen.iter().filter(|message| message["id"] == prompt && message.get("method").is_none());
+    let answers = editor
+        .seen
+        .iter()
+        .filter(|message| message["id"] == prompt && message.get("method").is_none());
     assert_eq!(answers.count(), 1);
 }
 
@@ -395,7 +415,10 @@ fn one_stop_reason_after_two_cancels_while_the_model_writes() {
     // Between turns, a cancel has no effect.
     editor.cancel(&session);
     assert_eq!(editor.prompt(&session, "next"), "end_turn");
-    assert_eq!(editor.seen.iter().filter(|message| message["result"]["stopReason"] == "cancelled").count(), 1);
+    assert_eq!(
+        editor.seen.iter().filter(|message| message["result"]["stopReason"] == "cancelled").count(),
+        1
+    );
 }
 
 #[test]
@@ -426,7 +449,8 @@ fn a_cancel_ends_the_prompts_that_wait_too() {
 fn prompts_wait_for_each_other() {
     let mut editor = Editor::new(TALK);
     let session = editor.new_session();
-    let prompts: Vec<u64> = ["a", "b", "c"].iter().map(|text| editor.send_prompt(&session, text)).collect();
+    let prompts: Vec<u64> =
+        ["a", "b", "c"].iter().map(|text| editor.send_prompt(&session, text)).collect();
     for prompt in prompts {
         assert_eq!(editor.response(prompt)["result"]["stopReason"], "end_turn");
     }
@@ -448,7 +472,10 @@ say = "Done."
     let session = editor.new_session();
     assert_eq!(editor.prompt(&session, "go"), "end_turn");
     let statuses = editor.statuses();
-    assert!(["toolu_a", "toolu_b", "toolu_c"].iter().all(|id| statuses[*id] == "completed"), "{statuses:?}");
+    assert!(
+        ["toolu_a", "toolu_b", "toolu_c"].iter().all(|id| statuses[*id] == "completed"),
+        "{statuses:?}"
+    );
     assert_eq!(editor.requests("session/request_permission").len(), 3);
 }
 
@@ -544,7 +571,10 @@ fn modes_models_and_effort_are_options() {
         let all = option.and_then(|option| option["options"].as_array()).into_iter().flatten();
         all.map(|choice| choice["value"].as_str().unwrap().to_owned()).collect()
     };
-    assert!(values("mode").contains(&"acceptEdits".to_owned()) && !values("mode").contains(&"bypassPermissions".to_owned()));
+    assert!(
+        values("mode").contains(&"acceptEdits".to_owned())
+            && !values("mode").contains(&"bypassPermissions".to_owned())
+    );
     for id in ["mode", "model", "effort"] {
         let Some(value) = values(id).pop() else { continue };
         let params = json!({ "sessionId": session, "configId": id, "value": value });
@@ -562,16 +592,13 @@ fn modes_models_and_effort_are_options() {
 #[test]
 fn a_sub_agent_is_nested_under_its_call() {
     let scenario = r#"
-[agents.helper]
-prompt = "Look around"
-
 [[replies]]
-say = { tool = "Agent", input = { description = "Look", prompt = "Look around", subagent_type = "general-purpose" }, id = "toolu_a" }
+say = { tool = "Agent", input = { description = "Look", prompt = "Look around", subagent_type = "general-purpose", run_in_background = false }, id = "toolu_a" }
 [[replies]]
-agent = "helper"
+agent = "sub"
 say = { tool = "Bash", input = { command = "touch inner" }, id = "toolu_b" }
 [[replies]]
-agent = "helper"
+agent = "sub"
 say = "Found it."
 [[replies]]
 say = "Done."
@@ -579,7 +606,8 @@ say = "Done."
     let mut editor = Editor::new(scenario);
     let session = editor.new_session();
     assert_eq!(editor.prompt(&session, "go"), "end_turn");
-    let calls: Vec<Value> = editor.updates("tool_call").into_iter().chain(editor.updates("tool_call_update")).collect();
+    let calls: Vec<Value> =
+        editor.updates("tool_call").into_iter().chain(editor.updates("tool_call_update")).collect();
     let inner = calls.iter().find(|call| call["toolCallId"] == "toolu_b").unwrap();
     assert_eq!(inner["_meta"]["claudeCode"]["parentToolUseId"], "toolu_a");
     assert_eq!(editor.statuses()["toolu_a"], "completed");
@@ -692,7 +720,11 @@ fn sessions_are_listed_resumed_forked_renamed_deleted_and_closed() {
     editor.ask("session/delete", json!({ "sessionId": session }));
     assert_eq!(ids(&mut editor), [fork.as_str()]);
     assert_eq!(editor.error("session/delete", json!({ "sessionId": session })), -32002);
-    assert_eq!(editor.error("session/load", json!({ "sessionId": session, "cwd": work, "mcpServers": [] })), -32002);
+    assert_eq!(
+        editor
+            .error("session/load", json!({ "sessionId": session, "cwd": work, "mcpServers": [] })),
+        -32002
+    );
 }
 
 #[test]
@@ -708,13 +740,19 @@ fn bad_input_gets_the_error_of_the_specification_and_the_bridge_lives_on() {
     assert_eq!(editor.error("session/dance", json!({})), -32601);
     assert_eq!(editor.error("session/new", json!({ "cwd": 5 })), -32602);
     assert_eq!(editor.error("session/new", json!({ "cwd": "relative", "mcpServers": [] })), -32602);
-    assert_eq!(editor.error("session/new", json!({ "cwd": "/no/such/place", "mcpServers": [] })), -32602);
+    assert_eq!(
+        editor.error("session/new", json!({ "cwd": "/no/such/place", "mcpServers": [] })),
+        -32602
+    );
     let unknown = json!({ "sessionId": "nope", "prompt": [{ "type": "text", "text": "x" }] });
     assert_eq!(editor.error("session/prompt", unknown), -32002);
     editor.cancel("nope");
     editor.notify("session/dance", &json!({}));
     let session = editor.new_session();
-    assert_eq!(editor.error("session/prompt", json!({ "sessionId": session, "prompt": [] })), -32602);
+    assert_eq!(
+        editor.error("session/prompt", json!({ "sessionId": session, "prompt": [] })),
+        -32602
+    );
     assert_eq!(editor.prompt(&session, "hi"), "end_turn");
 }
 
@@ -731,18 +769,24 @@ fn a_flood_of_prompts_gets_one_answer_each() {
     for prompt in &prompts {
         editor.response(*prompt);
     }
-    let answers = editor.seen.iter().filter(|message| message.get("method").is_none() && message.get("id").is_some());
-    let mut ids: Vec<u64> = answers.filter_map(|message| message["id"].as_u64()).filter(|id| prompts.contains(id)).collect();
+    let answers = editor
+        .seen
+        .iter()
+        .filter(|message| message.get("method").is_none() && message.get("id").is_some());
+    let mut ids: Vec<u64> = answers
+        .filter_map(|message| message["id"].as_u64())
+        .filter(|id| prompts.contains(id))
+        .collect();
     ids.sort_unstable();
     assert_eq!(ids, prompts);
     assert_eq!(editor.prompt(&session, "next"), "end_turn");
 }
 
 #[test]
-fn an_error_of_the_model_is_shown_and_the_next_prompt_works() {
+fn a_usage_limit_is_shown_and_the_next_prompt_works() {
     let scenario = r#"
 [[replies]]
-error = { status = 429, type = "rate_limit_error", message = "usage limit reached" }
+error = { status = 400, message = "Claude AI usage limit reached" }
 [[replies]]
 say = "Back again."
 "#;
@@ -750,8 +794,8 @@ say = "Back again."
     let session = editor.new_session();
     let prompt = editor.send_prompt(&session, "hi");
     let response = editor.response(prompt);
-    let failed = response["error"]["message"].is_string() || response["result"]["stopReason"] == "end_turn";
-    assert!(failed, "{response}");
+    let message = response["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("usage limit reached"), "{response}");
     assert_eq!(editor.prompt(&session, "again"), "end_turn");
     assert!(editor.text("agent_message_chunk").contains("Back again."));
 }
@@ -795,7 +839,9 @@ fn at_step(step: usize) -> Editor {
         2 => {
             editor.answer = Box::new(|_| None);
             editor.send_prompt(&session, "go");
-            editor.read_until("a request", |message| message["method"] == "session/request_permission");
+            editor.read_until("a request", |message| {
+                message["method"] == "session/request_permission"
+            });
         }
         3 => {
             editor.send_prompt(&session, "go");
@@ -803,7 +849,6 @@ fn at_step(step: usize) -> Editor {
         }
         4 => {
             editor.send_prompt(&session, "go");
-            editor.read_until("a request", |message| message["method"] == "session/request_permission");
             let us = editor.bridge.id();
             let sleeps = || descendants(us).iter().any(|pid| is_sleep(*pid));
             assert!(wait_until(sleeps), "the command was not started");
@@ -817,7 +862,8 @@ fn at_step(step: usize) -> Editor {
 }
 
 fn is_sleep(pid: u32) -> bool {
-    fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline")).is_ok_and(|line| line.starts_with(b"sleep\0"))
+    fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"))
+        .is_ok_and(|line| line.starts_with(b"sleep\0"))
 }
 
 #[test]
@@ -866,7 +912,12 @@ say = [{ text = "many words ", repeat = 200000 }]
     let mut stdout = BufReader::new(bridge.stdout.take().unwrap());
     let mut say = |method: &str, params: Value| {
         let id = method.len();
-        writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).unwrap();
+        writeln!(
+            stdin,
+            "{}",
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+        )
+        .unwrap();
     };
     say("initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
     let mut line = String::new();
@@ -875,7 +926,10 @@ say = [{ text = "many words ", repeat = 200000 }]
     line.clear();
     stdout.read_line(&mut line).unwrap();
     let session = serde_json::from_str::<Value>(&line).unwrap()["result"]["sessionId"].clone();
-    say("session/prompt", json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] }));
+    say(
+        "session/prompt",
+        json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "go" }] }),
+    );
     // The editor reads nothing. The bridge stops to send, and ends when the editor goes.
     drop(stdin);
     drop(stdout);
