@@ -1,6 +1,7 @@
 // The official TypeScript SDK as a client: node client.mjs DIRECTORY COMMAND [ARGUMENTS…]
 // Prints one JSON object with what happened. Every message is validated by the SDK.
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 
@@ -23,6 +24,10 @@ const client = acp
     return { outcome: { outcome: "selected", optionId: option.optionId } };
   });
 
+const memory = (name) => {
+  const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
+  return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)[1]);
+};
 const kinds = () => [...new Set(updates.map((update) => update.sessionUpdate))].sort();
 const text = (kind) =>
   updates.filter((update) => update.sessionUpdate === kind).map((update) => update.content.text).join("");
@@ -71,7 +76,8 @@ const report = await client.connectWith(stream, async (ctx) => {
     listed: listed.sessions.map((session) => session.sessionId === sessionId),
     loaded, after,
     milliseconds: { opened: Math.round(opened), first: Math.round(first ?? -1) },
-    pid: child.pid,
+    resident_kib: memory("VmRSS"),
+    private_kib: memory("RssAnon"),
   };
 });
 console.log(JSON.stringify(report, null, 1));

@@ -5,6 +5,7 @@ Prints one JSON object with what happened. Every message is validated by the SDK
 
 import asyncio
 import json
+import os
 import sys
 
 import acp
@@ -39,7 +40,9 @@ class Editor(acp.Client):
 
 async def main(directory, command, *args):
     editor = Editor()
-    async with acp.spawn_agent_process(editor, command, *args) as (agent, _process):
+    # Without it, the SDK passes few variables on.
+    environment = dict(os.environ)
+    async with acp.spawn_agent_process(editor, command, *args, env=environment) as (agent, _process):
         initialized = await agent.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
         session = (await agent.new_session(cwd=directory, mcp_servers=[])).session_id
 
