@@ -62,7 +62,7 @@ async fn main() -> Result<()> {
     let began = Instant::now();
     let mut closing = JoinSet::new();
     for session in sessions {
-        closing.spawn(session.close());
+        closing.spawn(async move { session.close().await });
     }
     while let Some(closed) = closing.join_next().await {
         closed??;

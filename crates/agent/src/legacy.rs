@@ -28,8 +28,8 @@ impl FromStr for Dialect {
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
             "current" | "today" => Ok(Self::Current),
-            "legacy" | "seeds" => Ok(Self::Legacy),
-            "legacy-system-result" | "seeds-system-result" => Ok(Self::LegacySystemResult),
+            "legacy" => Ok(Self::Legacy),
+            "legacy-system-result" => Ok(Self::LegacySystemResult),
             other => Err(format!(
                 "error: unknown dialect '{other}'; there are current, legacy and legacy-system-result"
             )),
@@ -42,8 +42,8 @@ impl Dialect {
     pub(crate) fn apply(self, link: AgentLink) -> AgentLink {
         match self {
             Self::Current => link,
-            Self::Legacy => link.seeds(),
-            Self::LegacySystemResult => link.seeds_with_system_result(),
+            Self::Legacy => link.legacy(),
+            Self::LegacySystemResult => link.legacy_with_system_result(),
         }
     }
 

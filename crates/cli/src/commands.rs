@@ -14,3 +14,5 @@ pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod sessions;
+pub(crate) mod usage;

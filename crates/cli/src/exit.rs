@@ -17,6 +17,7 @@ pub(crate) const DIFFERENT: u8 = 1;
 pub(crate) const MISMATCH: u8 = 3;
 
 /// `run`, `chat`: the agent failed, or took longer than `--timeout`. `doctor`: something is broken.
+/// `sessions`: there is no such session, it is in use, or `rm` was not confirmed. `usage`: a transcript could not be read.
 pub(crate) const FAILED: u8 = 1;
 
 /// The command line is wrong, a file cannot be read, or the output cannot be written.
@@ -38,6 +39,21 @@ pub(crate) const NO_AGENT: u8 = 5;
 /// Interrupted by Ctrl-C, as in shells: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// The exit code of an error of stored sessions: whether the request or a file was at fault.
+fn stored(error: &duologue_sessions::Error) -> u8 {
+    use duologue_sessions::Error;
+    match error {
+        Error::NotFound(_)
+        | Error::Ambiguous { .. }
+        | Error::NoSuchMessage { .. }
+        | Error::NoMessages(_)
+        | Error::Exists(_)
+        | Error::Live { .. }
+        | Error::MaybeLive { .. } => FAILED,
+        _ => UNREADABLE,
+    }
+}
+
 /// The exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> u8 {
     if error.is::<find::NotFound>() {
@@ -45,6 +61,9 @@ pub(crate) fn of(error: &anyhow::Error) -> u8 {
     }
     if error.is::<TimedOut>() {
         return FAILED;
+    }
+    if let Some(error) = error.downcast_ref::<duologue_sessions::Error>() {
+        return stored(error);
     }
     match error.downcast_ref() {
         None | Some(Error::Launch(_) | Error::Prompt(_)) => UNREADABLE,

@@ -8,6 +8,8 @@ use anyhow::Context as _;
 use duologue_terminal::print::{self, ReadingBar};
 use duologue_terminal::{line, ours};
 
+use crate::stored;
+
 /// Smaller files are read before a progress bar could be seen.
 const MIN_SIZE_FOR_BAR: u64 = 8 * 1024 * 1024;
 
@@ -18,7 +20,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Opens a file, or stdin for `-`.
+    /// Opens a file, or stdin for `-`. The id of a stored session is its tape.
     pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             if io::stdin().is_terminal() {
@@ -27,6 +29,9 @@ impl Input {
                 ));
             }
             return Ok(Self { source: Box::new(io::stdin()), bar: None });
+        }
+        if let Some(session) = stored::named(path) {
+            return Ok(Self { source: Box::new(stored::tape(&session)?), bar: None });
         }
         let context = || format!("could not open {}", path.display());
         let file = File::open(path).with_context(context)?;

@@ -12,6 +12,8 @@ mod output_file;
 mod runtime;
 mod session_args;
 mod signal;
+mod stored;
+mod table;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
         Command::Replay(replay) => commands::replay::run(replay),
         Command::Diff(diff) => commands::diff::run(diff),
         Command::Redact(redact) => commands::redact::run(redact),
+        Command::Sessions(sessions) => commands::sessions::run(sessions),
+        Command::Usage(usage) => commands::usage::run(usage),
         Command::Completions(completions) => commands::generate::completions(completions),
         Command::Man(man) => commands::generate::man(man),
         Command::Start(start) => commands::record::start(start),

@@ -11,7 +11,7 @@
 //! | [`HookCall`] | [`hook`](crate::SessionBuilder::hook) | [`HookOutput`](duologue_protocol::hook::HookOutput) |
 //! | [`Elicitation`] | [`on_elicitation`](crate::SessionBuilder::on_elicitation) | [`ElicitationAnswer`] |
 //! | [`RequestUserDialog`] | [`on_dialog`](crate::SessionBuilder::on_dialog) | [`DialogAnswer`] |
-//! | MCP messages | [`mcp`](crate::SessionBuilder::mcp) | see [`mcp`](crate::mcp) |
+//! | MCP messages | [`mcp`](crate::SessionBuilder::mcp) | see [the module](crate::mcp) |
 //! | any other | [`on_request`](crate::SessionBuilder::on_request) | a payload or an error |
 //!
 //! [`answer_within`](crate::SessionBuilder::answer_within) limits the time for all of them, except hooks, which

@@ -4,11 +4,9 @@ mod asks;
 mod event;
 mod ids;
 mod input;
-mod lenient;
-mod order;
 mod prompts;
 mod requests;
-mod seeds;
+mod result_key_order;
 mod turns;
 
 use std::collections::VecDeque;
@@ -17,6 +15,8 @@ use crate::control::{AgentRequest, ControlRequestToHost, HostRequest, McpMessage
 use crate::id::{RequestId, SessionId};
 use crate::json::RawObject;
 use crate::legacy::SdkControlInterrupt;
+use crate::legacy::agent_input::{self, Early, Legacy};
+use crate::legacy::agent_output::LegacyOutput;
 use crate::line::Line;
 use crate::lines::ControlCancelRequest;
 use crate::system::{SessionState, SessionStateChanged};
@@ -25,26 +25,26 @@ use crate::wire::Wire;
 
 pub use event::{AgentEvent, Fatal, Interruption, NotOpen, Outcome, Reply, RequestKey, TurnStart};
 
-use asks::{Ask, Asks};
+pub(crate) use asks::Ask;
+
+use asks::Asks;
 use ids::Ids;
-use input::{Input, Legacy};
-use lenient::Early;
+use input::Input;
 use prompts::Prompts;
 use requests::Requests;
-use seeds::Seeds;
 use turns::Running;
 
-/// What the model is told of a call that the person stopped. The words are the CLI's own.
+/// The tool result that the model gets if the user rejects a call. The text is the CLI's.
 pub const REJECTED: &str = "The user doesn't want to proceed with this tool use. The tool use was \
     rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you \
     are doing and wait for the user to tell you how to proceed.";
 
-/// How many lines may wait to be written before the agent should stop saying more.
+/// How many lines may wait to be written before the agent should send nothing more.
 const MOST_UNWRITTEN: usize = 256;
 
-/// The agent's end of a conversation: it correlates control requests both ways, keeps the prompts
-/// that wait, begins turns, and knows when the process may end and with which code. It does no I/O,
-/// has no clock, and its ids come from a seed.
+/// The agent's end of a conversation: it matches control requests of both sides with their answers, queues prompts, begins
+/// turns, and decides when the process may end and with which exit code. It does no I/O, has no clock, and its ids come
+/// from a seed.
 ///
 /// Its methods fall into four groups.
 ///
@@ -56,11 +56,10 @@ const MOST_UNWRITTEN: usize = 256;
 /// - **What the caller must do now**, after any of the above: write every line that
 ///   [`poll_transmit`](Self::poll_transmit) gives, in order, and serve every event of
 ///   [`poll_event`](Self::poll_event).
-/// - **How things stand**: [`is_done`](Self::is_done), [`exit_code`](Self::exit_code).
+/// - **The state**: [`is_done`](Self::is_done), [`exit_code`](Self::exit_code).
 ///
-/// What holds, in any order of things: a question of the agent ends exactly once; a request of the host
-/// is delivered once and answered at most once; a prompt is answered by one turn, taken back, or thrown
-/// away, and one turn runs at a time.
+/// In any order of calls: a request of the agent ends exactly once; a request of the host is delivered once and answered at
+/// most once; a prompt is answered by one turn, cancelled or discarded; one turn runs at a time.
 ///
 /// ```
 /// use duologue_protocol::Line;
@@ -84,98 +83,98 @@ pub struct AgentLink {
     events: VecDeque<AgentEvent>,
     ids: Ids,
     session: Option<SessionId>,
-    /// Every input form of the oldest descriptions works.
+    /// Accepts every legacy form of input.
     lenient: bool,
     early: Early,
-    /// Output takes the forms of the oldest descriptions.
-    seeds: Option<Seeds>,
-    /// Nothing may come before the handshake.
-    awaits_hello: bool,
-    /// Prompts are said again.
+    /// Writes legacy forms.
+    legacy: Option<LegacyOutput>,
+    /// `initialize` must be the first line.
+    awaits_initialize: bool,
+    /// Echoes prompts.
     replay: bool,
-    /// What the session is doing is told.
+    /// Reports the state of the session.
     state_events: bool,
-    /// It is told to the library that drives the agent, not to those who use it.
+    /// The state is for the library that drives the agent, not for its users.
     hides_state: bool,
     state: Option<SessionState>,
-    /// What the agent has asked.
+    /// Open requests of the agent.
     asks: Asks,
-    /// What the host has asked.
+    /// Open requests of the host.
     requests: Requests,
     prompts: Prompts,
     turn: Option<Running>,
     results: u64,
-    /// Something goes on in the background that the results of a host that is gone wait for.
+    /// Background tasks run. If the host's input has ended, results wait for them.
     holding: bool,
     held: Vec<String>,
-    /// Something works beside the conversation and will speak up by itself.
+    /// Something runs beside the turns and will begin a turn.
     works_beside: bool,
     last_failed: bool,
-    /// The host says nothing more.
+    /// The host's input has ended.
     ended: bool,
-    /// A line was not survived.
+    /// The line that ended the agent.
     fatal: Option<Fatal>,
 }
 
 impl AgentLink {
-    /// One that has said and seen nothing.
+    /// Creates the agent's end of a new conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where its ids come from. The same seed gives the same ids.
+    /// Sets the seed of the ids. The same seed gives the same ids.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
         self.ids = Ids::seeded(seed);
         self
     }
 
-    /// Takes every input form of the oldest descriptions: `approve`, `deny` and `tool_result` answer
-    /// the call that waits, `abort` interrupts, `applyPermissionSuggestion` applies, and a bad line is
-    /// answered with an `error` line instead of death.
+    /// Accepts legacy input: `approve`, `deny` and `tool_result` answer the tool call that waits, `abort` interrupts,
+    /// `applyPermissionSuggestion` applies, and a bad line is answered with an `error` line and does not end the agent.
     #[must_use]
     pub const fn lenient(mut self) -> Self {
         self.lenient = true;
         self
     }
 
-    /// Speaks in the forms of the oldest descriptions: cumulative snapshots, one `init`, an echo of
-    /// every prompt, results that are JSON inside JSON, a bare answer to `initialize`, hooks by name.
+    /// Writes legacy forms: cumulative snapshots, one `init`, an echo of every prompt, results that are JSON inside JSON,
+    /// hooks by name, and a bare answer to `initialize`. A host that sends hooks or MCP servers in `initialize` gets the
+    /// whole answer.
     #[must_use]
-    pub fn seeds(mut self) -> Self {
-        self.seeds = Some(Seeds::default());
+    pub fn legacy(mut self) -> Self {
+        self.legacy = Some(LegacyOutput::default());
         self
     }
 
-    /// The same, with the end of a turn as a `system` line.
+    /// Writes legacy forms, with a `system` line as the end of a turn.
     #[must_use]
-    pub fn seeds_with_system_result(mut self) -> Self {
-        self.seeds = Some(Seeds::with_system_result());
+    pub fn legacy_with_system_result(mut self) -> Self {
+        self.legacy = Some(LegacyOutput::with_system_result());
         self
     }
 
-    /// Says prompts, and the host's answers, again: `--replay-user-messages`.
+    /// Echoes prompts and the host's answers: `--replay-user-messages`.
     #[must_use]
     pub const fn replay(mut self) -> Self {
         self.replay = true;
         self
     }
 
-    /// Wants the handshake before all else: `--await-initialize`.
+    /// Requires `initialize` as the first line: `--await-initialize`.
     #[must_use]
     pub const fn await_initialize(mut self) -> Self {
-        self.awaits_hello = true;
+        self.awaits_initialize = true;
         self
     }
 
-    /// Tells what the session is doing with `session_state_changed`.
+    /// Reports the state of the session with `session_state_changed`.
     #[must_use]
     pub const fn state_events(mut self) -> Self {
         self.state_events = true;
         self
     }
 
-    /// The same, for the library that drives the agent alone: those who use it do not see these lines.
+    /// Reports the state only to the library that drives the agent, not to its users.
     #[must_use]
     pub const fn hidden_state_events(mut self) -> Self {
         self.state_events = true;
@@ -183,42 +182,42 @@ impl AgentLink {
         self
     }
 
-    /// The conversation from now on. It stands on the lines that the machine itself makes.
+    /// Sets the session id. The lines that the machine itself makes have it.
     pub fn set_session(&mut self, session: impl Into<SessionId>) {
         self.session = Some(session.into());
     }
 
-    /// A new id, in the form of a UUID.
+    /// Creates an id in the form of a UUID.
     pub fn new_id(&mut self) -> String {
         self.ids.uuid()
     }
 
-    /// Says a line to the host.
+    /// Sends a line to the host.
     pub fn say(&mut self, line: impl Into<ToHost>) {
         let line = self.render(line.into());
         self.transmit.extend(line);
     }
 
     fn render(&mut self, line: ToHost) -> Option<String> {
-        match (&mut self.seeds, line) {
-            (Some(seeds), line) => seeds.render(line),
-            (None, ToHost::Result(result)) => Some(order::result_line(&result)),
+        match (&mut self.legacy, line) {
+            (Some(legacy), line) => legacy.render(line),
+            (None, ToHost::Result(result)) => Some(result_key_order::result_line(&result)),
             (None, line) => Some(line.to_line()),
         }
     }
 
-    /// Says a line of any content, as it is. Newlines inside are the caller's affair.
+    /// Sends a line of any content, unchanged. It must not contain newlines.
     pub fn say_raw(&mut self, line: &str) {
         self.transmit.push_back(format!("{}\n", line.trim_end_matches('\n')));
     }
 
-    /// Asks the host for something; the answer comes as [`AgentEvent::Answered`] with this id.
+    /// Sends a request to the host. The answer is an [`AgentEvent::Answered`] with this id.
     pub fn ask(&mut self, request: impl Into<AgentRequest>) -> RequestId {
         self.put(request.into(), true)
     }
 
-    /// Waits for the host to answer a tool call without asking: only the lines of the oldest
-    /// descriptions can, so that it takes a [`lenient`](Self::lenient) link.
+    /// Waits for the host to answer a tool call, without sending a request. Only legacy lines can answer it, so the link must be
+    /// [`lenient`](Self::lenient).
     pub fn ask_by_call(&mut self, request: impl Into<AgentRequest>) -> RequestId {
         self.put(request.into(), false)
     }
@@ -231,7 +230,7 @@ impl AgentLink {
         }
         let line = by_line.then(|| ControlRequestToHost::of(id.clone(), request.clone()));
         self.asks.add(id.clone(), request, by_line);
-        self.tell_state();
+        self.report_state();
         if let Some(line) = line {
             self.say(Box::new(line));
         }
@@ -239,25 +238,25 @@ impl AgentLink {
             && let Some(call) = self.asks.about_id(&id).and_then(Ask::call).map(str::to_owned)
             && let Some(early) = self.early.take(&call)
         {
-            self.legacy(early);
+            self.legacy_line(early);
         }
         id
     }
 
-    /// Takes a question back. Whatever the host still answers is ignored, and no event comes.
+    /// Withdraws a request of the agent. A late answer is ignored, and there is no event.
     pub fn withdraw(&mut self, id: &RequestId) {
         if let Some(ask) = self.asks.take(id) {
-            self.tell_withdrawn(&ask);
-            self.tell_state();
+            self.send_withdrawal(&ask);
+            self.report_state();
         }
     }
 
-    fn tell_withdrawn(&mut self, ask: &Ask) {
+    fn send_withdrawal(&mut self, ask: &Ask) {
         if !ask.sent || self.ended {
             return;
         }
         match &*ask.request {
-            // The host's MCP server is told in its own language.
+            // An MCP server gets a notification of MCP.
             AgentRequest::McpMessage(message) => {
                 if let Some(request) = message.message.value().and_then(|body| body.get("id")) {
                     let notice = serde_json::json!({
@@ -272,7 +271,7 @@ impl AgentLink {
                         McpMessage::new().message(RawObject::of(&notice).unwrap_or_default());
                     cancel.server_name = message.server_name.clone();
                     let id = RequestId::from(self.ids.uuid());
-                    // Its acknowledgement is of no interest.
+                    // Its acknowledgement is ignored.
                     self.say(Box::new(ControlRequestToHost::of(id, cancel)));
                 }
             }
@@ -283,12 +282,12 @@ impl AgentLink {
         }
     }
 
-    /// Takes a line of the host.
+    /// Handles a line of the host.
     pub fn handle_line(&mut self, line: &Line) {
         if self.fatal.is_some() || self.ended {
             return;
         }
-        match self.first(input::read(line)) {
+        match self.check_first(input::read(line)) {
             Input::Prompt(prompt) => self.prompted(*prompt),
             Input::Request { id, request } => self.requested(id, request),
             Input::BadRequest { id, error } => {
@@ -303,15 +302,15 @@ impl AgentLink {
                     self.say(Box::new(reply.response(Some(&id), "")));
                 }
             }
-            Input::Legacy(legacy) if self.lenient => self.legacy(legacy),
+            Input::Legacy(legacy) if self.lenient => self.legacy_line(legacy),
             Input::Legacy(_) | Input::Nothing => {}
             Input::Ignored { why } => {
                 if self.lenient {
-                    self.transmit.push_back(lenient::complaint(why));
+                    self.transmit.push_back(agent_input::error_line(why));
                 }
             }
             Input::Fatal(fatal) if self.lenient => {
-                self.transmit.push_back(lenient::complaint(&fatal.message));
+                self.transmit.push_back(agent_input::error_line(&fatal.message));
             }
             Input::Fatal(fatal) => {
                 self.fatal = Some(fatal.clone());
@@ -326,18 +325,18 @@ impl AgentLink {
             _ => None,
         };
         let unknown = unknown.and_then(|id| id.read::<RequestId>().ok());
-        // Unknown ids, second answers, answers after a withdrawal: nobody waits for them.
+        // Not open: an unknown id, a second answer, or one after a withdrawal.
         let Some(ask) =
             response.request_id().or(unknown.as_ref()).and_then(|id| self.asks.take(id))
         else {
             return;
         };
-        if self.replay && self.seeds.is_none() {
+        if self.replay && self.legacy.is_none() {
             self.transmit.push_back(response.to_line());
         }
         let outcome = match response.response.value() {
             Some(Response::Success(success)) if self.lenient => {
-                Outcome::Success(Box::new(lenient::with_suggestion(success)))
+                Outcome::Success(Box::new(agent_input::with_suggestion(success)))
             }
             Some(Response::Success(success)) => Outcome::Success(Box::new(success.clone())),
             Some(Response::Error(failure)) => Outcome::Refused(Box::new(failure.clone())),
@@ -348,17 +347,17 @@ impl AgentLink {
 
     fn end_ask(&mut self, id: RequestId, outcome: Outcome) {
         self.events.push_back(AgentEvent::Answered { id, outcome });
-        self.tell_state();
+        self.report_state();
     }
 
-    fn legacy(&mut self, legacy: Legacy) {
+    fn legacy_line(&mut self, legacy: Legacy) {
         if matches!(legacy, Legacy::Abort) {
             return self.handle_interrupt();
         }
-        let call = lenient::call_of(&legacy);
+        let call = agent_input::call_of(&legacy);
         let found = self.asks.about(call.as_ref());
         let Some((id, outcome)) =
-            found.and_then(|ask| Some((ask.id.clone(), lenient::answer(ask, &legacy)?)))
+            found.and_then(|ask| Some((ask.id.clone(), agent_input::answer(ask, &legacy)?)))
         else {
             return self.early.keep(legacy);
         };
@@ -367,44 +366,44 @@ impl AgentLink {
         }
     }
 
-    /// The host wants the agent to stop, by other means than a request: a signal.
+    /// Handles an interrupt that is not a request: a signal.
     pub fn handle_interrupt(&mut self) {
         self.interrupt(false, false);
     }
 
-    /// A line, if it may come now.
-    fn first(&mut self, input: Input) -> Input {
+    /// Replaces a line that must not come before `initialize`.
+    fn check_first(&mut self, input: Input) -> Input {
         match &input {
-            _ if !self.awaits_hello => input,
+            _ if !self.awaits_initialize => input,
             Input::Nothing | Input::Fatal(_) => input,
             Input::Request { request, .. } if matches!(**request, HostRequest::Initialize(_)) => {
-                self.awaits_hello = false;
+                self.awaits_initialize = false;
                 input
             }
-            _ => Input::Fatal(Fatal::new(input::NOT_HELLO)),
+            _ => Input::Fatal(Fatal::new(input::NOT_INITIALIZE)),
         }
     }
 
-    /// Everything that is open ends; the turn, if one runs, is told.
+    /// Ends all open requests of the agent, and interrupts the turn that runs.
     fn interrupt(&mut self, preempted: bool, spare_background: bool) {
         for ask in self.asks.drain() {
-            self.tell_withdrawn(&ask);
+            self.send_withdrawal(&ask);
             self.events.push_back(AgentEvent::Answered { id: ask.id, outcome: Outcome::Withdrawn });
         }
-        self.tell_state();
+        self.report_state();
         let in_turn = self.turn.as_mut().is_some_and(Running::interrupt);
         self.events.push_back(AgentEvent::Interrupted(Interruption {
             in_turn,
             preempted,
             spare_background,
         }));
-        if self.seeds.is_some() && !preempted {
+        if self.legacy.is_some() && !preempted {
             let id = RequestId::from(self.ids.uuid());
             self.say(Box::new(ControlRequestToHost::of(id, SdkControlInterrupt::new())));
         }
     }
 
-    /// The host's lines have ended. What waits for an answer gets none; what was asked for is finished.
+    /// Handles the end of the host's input. Open requests of the agent end without an answer; turns are finished.
     pub fn handle_end(&mut self) {
         if std::mem::replace(&mut self.ended, true) {
             return;
@@ -412,26 +411,26 @@ impl AgentLink {
         for ask in self.asks.drain() {
             self.events.push_back(AgentEvent::Answered { id: ask.id, outcome: Outcome::Ended });
         }
-        self.tell_state();
+        self.report_state();
         self.events.push_back(AgentEvent::HostEnded);
     }
 
-    /// The next line to write.
+    /// Takes the next line to write.
     pub fn poll_transmit(&mut self) -> Option<String> {
         self.transmit.pop_front()
     }
 
-    /// The next thing to serve.
+    /// Takes the next event to serve.
     pub fn poll_event(&mut self) -> Option<AgentEvent> {
         self.events.pop_front()
     }
 
-    /// Whether so many lines wait to be written that nothing more should be said for now.
+    /// Whether so many lines wait to be written that nothing more should be sent for now.
     pub fn is_backed_up(&self) -> bool {
         self.transmit.len() >= MOST_UNWRITTEN
     }
 
-    /// Whether there is nothing more to do and nobody who could ask for more.
+    /// Whether all work is done and the host can send no more.
     pub fn is_done(&self) -> bool {
         self.fatal.is_some() || (self.ended && self.is_idle() && self.requests.is_empty())
     }
@@ -441,38 +440,37 @@ impl AgentLink {
         self.turn.is_none() && self.prompts.is_empty()
     }
 
-    /// Whether the host's lines have ended: nobody will answer any more.
+    /// Whether the host's input has ended, so that it answers nothing more.
     pub const fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether a line was not survived: nothing that is open matters any more.
+    /// Whether a line has ended the agent.
     pub const fn is_dead(&self) -> bool {
         self.fatal.is_some()
     }
 
-    /// What the process exits with, if it ends now: 1 if the last turn failed, or if a line was not
-    /// survived.
+    /// The exit code if the process ends now: 1 if the last turn failed or a line has ended the agent.
     pub fn exit_code(&self) -> u8 {
         self.fatal.as_ref().map_or(u8::from(self.last_failed), |fatal| fatal.exit_code)
     }
 
-    /// How many questions wait for the host.
+    /// How many requests of the agent are open.
     pub fn open_asks(&self) -> usize {
         self.asks.len()
     }
 
-    fn tell_state(&mut self) {
+    fn report_state(&mut self) {
         let state = match (&self.turn, self.asks.wait_for_person()) {
             (_, true) => SessionState::RequiresAction,
             (Some(_), false) => SessionState::Running,
             (None, false) if self.works_beside => SessionState::Running,
             (None, false) => SessionState::Idle,
         };
-        self.tell_state_as(state);
+        self.report_state_as(state);
     }
 
-    fn tell_state_as(&mut self, state: SessionState) {
+    fn report_state_as(&mut self, state: SessionState) {
         let before = self.state.replace(state.clone());
         let changed = before.unwrap_or(SessionState::Idle) != state;
         if changed && self.state_events {

@@ -1,39 +1,39 @@
 //! [`HostLink`]: the host's end of the wire, as a machine without I/O.
 
-mod activity;
 mod asked;
 mod control;
 mod event;
-mod legacy;
 mod pending;
+mod tool_calls;
 
 use core::time::Duration;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::control::{AgentRequest, ControlRequestToAgent, HostRequest};
 use crate::frame::TooLong;
-use crate::id::{RequestId, SessionId, Uuid};
+use crate::id::RequestId;
 use crate::json::RawObject;
-use crate::ledger::{Reading, Salvage};
-
-pub use crate::ledger::TurnState;
+use crate::ledger::{Reading, Salvage, TurnState};
+use crate::legacy::host::LegacyAsks;
 use crate::line::{Decoded, Line};
 use crate::lines::{ControlCancelRequest, Prompt};
 use crate::to_host::ToHost;
 use crate::wire::Wire;
 
-pub use event::{Answer, Failure, LinkEvent, NotOpen, Route};
+pub use event::{Answer, Failure, LinkEvent, NotOpen};
 
-use activity::Activity;
 use asked::Asked;
-use legacy::LegacyAsks;
 use pending::Pending;
+use tool_calls::ToolCalls;
 
-/// How many lines may wait to be written before the host should stop saying more.
+/// How many lines may wait to be written before the host should send nothing more.
 const MOST_UNWRITTEN: usize = 256;
 
-/// The host's end of a conversation: it correlates control requests both ways, knows what is open,
-/// and when the agent's stdin may be closed. It does no I/O and has no clock.
+/// The host's end of a conversation: it matches control requests of both sides with their answers, and decides when the
+/// agent's stdin may be closed. It does no I/O and has no clock.
+///
+/// It has no ledger of turns. A [`Transcript`](crate::transcript::Transcript) of the same lines keeps it, and
+/// [`may_close`](Self::may_close) takes its state.
 ///
 /// Its methods fall into four groups.
 ///
@@ -45,11 +45,10 @@ const MOST_UNWRITTEN: usize = 256;
 /// - **What the caller must do now**, after any of the above: write every line that
 ///   [`poll_transmit`](Self::poll_transmit) gives, in order; serve every event of
 ///   [`poll_event`](Self::poll_event); come back at [`poll_timeout`](Self::poll_timeout).
-/// - **How things stand**: [`may_close`](Self::may_close), [`open_asks`](Self::open_asks).
+/// - **The state**: [`may_close`](Self::may_close), [`open_asks`](Self::open_asks).
 ///
-/// What holds, in any order of things: a request of the host ends exactly once, with an answer, a
-/// failure or a timeout; a request of the agent is delivered once and answered at most once, and never
-/// after it was withdrawn.
+/// In any order of calls, a request of the host ends exactly once: with an answer, a failure or a timeout. A request of
+/// the agent is delivered once and answered at most once, and never after it was withdrawn.
 ///
 /// ```
 /// use core::time::Duration;
@@ -73,54 +72,43 @@ const MOST_UNWRITTEN: usize = 256;
 pub struct HostLink {
     transmit: VecDeque<String>,
     events: VecDeque<LinkEvent>,
-    /// What the host has asked.
+    /// Open requests of the host.
     pending: Pending,
-    /// What the agent has asked.
+    /// Open requests of the agent.
     asked: Asked,
-    activity: Activity,
-    /// Open requests that may take prompts back.
-    taking_back: HashMap<RequestId, TakesBack>,
-    /// One request at a time, as the oldest descriptions want it.
+    /// How many prompts were sent.
+    prompts: u64,
+    /// Send one request at a time. Legacy agents need it.
     serial: bool,
-    /// Whether tool calls are followed.
-    watch_tools: bool,
-    /// Every tool call is a question, as the oldest descriptions have it.
+    /// Tool calls without a result, if they are followed.
+    tool_calls: Option<ToolCalls>,
+    /// With a legacy agent, each tool call is a permission request.
     legacy: Option<LegacyAsks>,
     ended: bool,
 }
 
-/// What an open request takes back.
-#[derive(Debug)]
-enum TakesBack {
-    /// This prompt.
-    Prompt(Uuid),
-    /// The prompts that its answer names.
-    Named,
-}
-
 impl HostLink {
-    /// One that has sent and seen nothing.
+    /// Creates the host's end of a new conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps one control request of the host in flight: the next is sent when the last has ended.
+    /// Sends one control request at a time: the next one is sent when the last has ended.
     #[must_use]
     pub fn serial(mut self) -> Self {
         self.serial = true;
         self
     }
 
-    /// Follows tool calls, so that [`awaits_tools`](Self::awaits_tools) tells. It costs the reading of
-    /// all that the model says.
+    /// Follows tool calls, for [`awaits_tools`](Self::awaits_tools). It costs decoding all messages of the model.
     #[must_use]
     pub fn watch_tools(mut self) -> Self {
-        self.watch_tools = true;
+        self.tool_calls = Some(ToolCalls::default());
         self
     }
 
-    /// Takes every tool call for a question, and answers with `approve`, `deny` and `tool_result`
-    /// lines, as the oldest descriptions want it. Today's CLI ignores them or dies of them.
+    /// Drives a legacy agent: each tool call is a permission request, and the answers are `approve`, `deny` and
+    /// `tool_result` lines. Today's CLI ignores such lines or exits.
     ///
     /// ```
     /// use duologue_protocol::control::AgentRequest;
@@ -145,51 +133,14 @@ impl HostLink {
         self
     }
 
-    /// Keeps no ledger of turns: [`set_turns`](Self::set_turns) passes the state of a
-    /// [`Transcript`](crate::transcript::Transcript). For hosts that have both, so that they cannot disagree. Call it
-    /// first.
-    #[must_use]
-    pub fn follow_transcript(mut self) -> Self {
-        self.activity.follow_transcript();
-        self
-    }
-
-    /// Passes what is open, after the transcript has handled lines or prompts. Needs
-    /// [`follow_transcript`](Self::follow_transcript).
-    ///
-    /// ```
-    /// use duologue_protocol::host_link::HostLink;
-    /// use duologue_protocol::lines::Prompt;
-    /// use duologue_protocol::transcript::Transcript;
-    /// use duologue_protocol::{Direction, Line};
-    ///
-    /// let mut transcript = Transcript::new();
-    /// let mut link = HostLink::new().follow_transcript();
-    /// let prompt = Prompt::text("Hi").uuid("p1");
-    /// link.prompt(&prompt);
-    /// transcript.handle_prompt(&prompt);
-    /// link.set_turns(transcript.turn_state());
-    /// assert!(!link.is_between_turns());
-    ///
-    /// let line = Line::from(r#"{"type":"result","subtype":"success","user_message_uuids":["p1"]}"#);
-    /// let decoded = line.to_host();
-    /// link.handle_decoded(&line, &decoded);
-    /// transcript.handle_to_host(&decoded, &line);
-    /// link.set_turns(transcript.turn_state());
-    /// assert!(link.is_between_turns());
-    /// ```
-    pub fn set_turns(&mut self, turns: TurnState) {
-        self.activity.set_turns(turns);
-    }
-
-    /// Sends a prompt. Give it a uuid, so that its turn can be told.
+    /// Sends a prompt. Give it a uuid, so that its turn can be found.
     pub fn prompt(&mut self, prompt: &Prompt) {
-        self.activity.prompted(prompt);
+        self.prompts += 1;
         self.transmit.push_back(prompt.to_line());
     }
 
-    /// Asks the agent for something; the answer comes as [`LinkEvent::Replied`] with this id. Without
-    /// a timeout it may take as long as it takes.
+    /// Sends a request to the agent. The answer is a [`LinkEvent::Replied`] with this id. Without a timeout, the request
+    /// stays open until the agent answers.
     pub fn request(
         &mut self,
         now: Duration,
@@ -197,22 +148,11 @@ impl HostLink {
         timeout: Option<Duration>,
     ) -> RequestId {
         let id = self.pending.next_id();
-        let request = request.into();
-        let takes_back = match &request {
-            HostRequest::CancelAsyncMessage(cancel) => {
-                cancel.message_uuid.value().cloned().map(TakesBack::Prompt)
-            }
-            HostRequest::Interrupt(_) => Some(TakesBack::Named),
-            _ => None,
-        };
-        if let Some(takes_back) = takes_back {
-            self.taking_back.insert(id.clone(), takes_back);
-        }
-        let line = ControlRequestToAgent::of(id.clone(), request).to_line();
-        self.ask(now, id, line, timeout)
+        let line = ControlRequestToAgent::of(id.clone(), request.into()).to_line();
+        self.send_request(now, id, line, timeout)
     }
 
-    /// Asks for something that this version has no type for. The object needs its own `subtype`.
+    /// Sends a request that has no type here. The object needs its own `subtype`.
     pub fn request_raw(
         &mut self,
         now: Duration,
@@ -224,10 +164,10 @@ impl HostLink {
         let line = format!(
             "{{\"type\":\"control_request\",\"request_id\":\"{id}\",\"request\":{json}}}\n"
         );
-        self.ask(now, id, line, timeout)
+        self.send_request(now, id, line, timeout)
     }
 
-    fn ask(
+    fn send_request(
         &mut self,
         now: Duration,
         id: RequestId,
@@ -247,9 +187,8 @@ impl HostLink {
         id
     }
 
-    /// Takes a request of the host back. Whatever the agent still answers is ignored.
+    /// Withdraws a request of the host. A late answer is ignored.
     pub fn withdraw(&mut self, id: &RequestId) {
-        self.taking_back.remove(id);
         if self.pending.take(id).is_some() {
             self.transmit.push_back(ControlCancelRequest::new().request_id(id.clone()).to_line());
             self.send_held();
@@ -274,16 +213,16 @@ impl HostLink {
         self.asked.answered(id);
     }
 
-    /// Handles a line of the agent's stdout. The result says whether the line belongs to the conversation
-    /// as well. Lines that cannot change anything here are not decoded.
-    pub fn handle_line(&mut self, line: &Line) -> Route {
-        match line.kind().as_deref() {
-            Ok("keep_alive") => Route::Dropped,
-            Ok("stream_event") if !self.activity.awaits_speech() => Route::Conversation,
-            Ok("assistant") if !self.needs_assistant() => Route::Conversation,
-            Ok("user") if !self.needs_user() => Route::Conversation,
-            _ if line.is_blank() => Route::Conversation,
-            _ => self.handle_decoded(line, &line.to_host()),
+    /// Handles a line of the agent's stdout. Lines that cannot change anything here are not decoded.
+    pub fn handle_line(&mut self, line: &Line) {
+        let is_needed = match line.kind().as_deref() {
+            Ok("control_request" | "control_response" | "control_cancel_request") => true,
+            Ok("assistant" | "user" | "result" | "system") => self.reads_calls(),
+            Ok(_) => false,
+            Err(_) => true,
+        };
+        if is_needed {
+            self.handle_decoded(line, &line.to_host());
         }
     }
 
@@ -292,78 +231,61 @@ impl HostLink {
     ///
     /// ```
     /// use duologue_protocol::Line;
-    /// use duologue_protocol::host_link::{HostLink, Route};
+    /// use duologue_protocol::host_link::{HostLink, LinkEvent};
     ///
     /// let mut link = HostLink::new();
-    /// let line = Line::from(r#"{"type":"system","subtype":"init","session_id":"s"}"#);
+    /// let line = Line::from(concat!(
+    ///     r#"{"type":"control_request","request_id":"1","#,
+    ///     r#""request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}"#,
+    /// ));
     /// let decoded = line.to_host();
-    /// assert_eq!(link.handle_decoded(&line, &decoded), Route::Conversation);
-    /// assert_eq!(link.session_id().unwrap().as_str(), "s");
+    /// link.handle_decoded(&line, &decoded);
+    /// assert!(matches!(link.poll_event(), Some(LinkEvent::Asked { .. })));
     /// ```
-    pub fn handle_decoded(&mut self, line: &Line, decoded: &Decoded<ToHost>) -> Route {
+    pub fn handle_decoded(&mut self, line: &Line, decoded: &Decoded<ToHost>) {
         match decoded {
             Decoded::Known(message) | Decoded::Unknown(message) => match message {
                 ToHost::ControlRequest(_)
                 | ToHost::ControlResponse(_)
-                | ToHost::ControlCancelRequest(_) => return self.control(line, decoded),
-                ToHost::KeepAlive(_) => return Route::Dropped,
-                ToHost::StreamEvent(_) if !self.activity.awaits_speech() => {
-                    return Route::Conversation;
-                }
-                ToHost::Assistant(_) if !self.needs_assistant() => return Route::Conversation,
-                ToHost::User(_) if !self.needs_user() => return Route::Conversation,
+                | ToHost::ControlCancelRequest(_) => self.control(line, message),
+                _ if self.reads_calls() => self.follow_calls(message),
                 _ => {}
             },
-            Decoded::Malformed(_) => match line.kind().as_deref() {
-                Ok("control_request" | "control_response" | "control_cancel_request") => {
-                    return self.control(line, decoded);
-                }
-                Ok("keep_alive") => return Route::Dropped,
-                _ if line.is_blank() => return Route::Conversation,
-                _ => {}
-            },
+            Decoded::Malformed(fault) => self.salvage(line.raw(), &fault.to_string()),
         }
-        let known = decoded.known();
-        let ended = self.activity.saw(Reading::of(decoded, line), known, self.reads_calls());
-        if let Some(message) = known {
-            self.ask_by_call(message);
-        } else if let Some(result) = ended {
-            self.ask_by_call(&ToHost::Result(result));
-        }
-        Route::Conversation
     }
 
-    /// Whether assistant lines can change anything.
-    fn needs_assistant(&self) -> bool {
-        self.reads_calls() || self.activity.awaits_speech()
+    /// Handles the beginning of a line that was longer than the cap. What the line ended has ended here, too.
+    pub fn handle_too_long(&mut self, too_long: &TooLong) {
+        self.salvage(too_long.start(), &too_long.to_string());
     }
 
-    /// Whether user lines can change anything.
-    fn needs_user(&self) -> bool {
-        self.reads_calls() || self.activity.awaits_echo()
-    }
-
-    /// Takes the beginning of a line that was longer than the cap. If the line ended something, it has
-    /// ended here, too.
-    pub fn handle_too_long(&mut self, too_long: &TooLong) -> Route {
-        let start = Salvage::of(too_long.start());
-        match start.kind().as_deref() {
-            Some("control_request" | "control_response" | "control_cancel_request") => {
-                self.salvage_control(&start, &too_long.to_string());
+    /// Handles a line that could not be decoded.
+    fn salvage(&mut self, bytes: &[u8], fault: &str) {
+        let line = Salvage::of(bytes);
+        match line.kind().as_deref() {
+            Some(kind @ ("control_request" | "control_response" | "control_cancel_request")) => {
+                self.salvage_control(kind, &line, fault);
             }
-            _ => {
-                let salvaged = Reading::salvage(too_long.start(), &too_long.to_string());
-                if let Some(result) = self.activity.saw(salvaged, None, false) {
-                    self.ask_by_call(&ToHost::Result(result));
+            _ if self.reads_calls() => {
+                if let Reading::Ended { result, .. } = Reading::salvage(bytes, fault).reading {
+                    self.follow_calls(&ToHost::Result(result));
                 }
             }
+            _ => {}
         }
-        Route::Conversation
     }
 
     /// Whether tool calls and their results are followed.
     fn reads_calls(&self) -> bool {
-        self.watch_tools || self.legacy.is_some()
+        self.tool_calls.is_some() || self.legacy.is_some()
+    }
+
+    fn follow_calls(&mut self, message: &ToHost) {
+        if let Some(calls) = &mut self.tool_calls {
+            calls.follow(message);
+        }
+        self.ask_by_call(message);
     }
 
     fn ask_by_call(&mut self, message: &ToHost) {
@@ -375,7 +297,7 @@ impl HostLink {
                 self.events.push_back(LinkEvent::Asked { id, request });
             }
         }
-        // Nobody waits for an answer any more: such an agent cannot say so.
+        // A legacy agent does not withdraw requests.
         for id in legacy.settled(message) {
             if self.asked.withdrawn(&id) {
                 self.events.push_back(LinkEvent::Withdrawn { id });
@@ -383,7 +305,7 @@ impl HostLink {
         }
     }
 
-    /// It is this time now: requests that have waited too long end.
+    /// Ends the requests of the host that are overdue at this time.
     pub fn handle_timeout(&mut self, now: Duration) {
         for id in self.pending.overdue(now) {
             self.fail(&id, Failure::TimedOut);
@@ -391,7 +313,7 @@ impl HostLink {
         self.send_held();
     }
 
-    /// The agent's stdout has ended: nothing more will be answered, and nothing more is asked.
+    /// Handles the end of the agent's stdout: all open requests of both sides end.
     pub fn handle_end(&mut self) {
         self.ended = true;
         for id in self.pending.all() {
@@ -400,20 +322,22 @@ impl HostLink {
         for id in self.asked.drain() {
             self.events.push_back(LinkEvent::Withdrawn { id });
         }
-        self.activity.ended();
+        if let Some(calls) = &mut self.tool_calls {
+            *calls = ToolCalls::default();
+        }
     }
 
-    /// The next line to write to the agent's stdin.
+    /// Takes the next line to write to the agent's stdin.
     pub fn poll_transmit(&mut self) -> Option<String> {
         self.transmit.pop_front()
     }
 
-    /// The next thing to serve.
+    /// Takes the next event to serve.
     pub fn poll_event(&mut self) -> Option<LinkEvent> {
         self.events.pop_front()
     }
 
-    /// Whether so many lines wait to be written that nothing more should be said for now.
+    /// Whether so many lines wait to be written that nothing more should be sent for now.
     pub fn is_backed_up(&self) -> bool {
         self.transmit.len() >= MOST_UNWRITTEN
     }
@@ -423,63 +347,54 @@ impl HostLink {
         self.pending.next_deadline()
     }
 
-    /// Whether the agent's stdin may be closed without cutting anything off: nothing is written, asked,
-    /// queued, running, or at work in the background.
-    pub fn may_close(&self) -> bool {
+    /// Whether the agent's stdin may be closed without cutting anything off: no line waits to be written, no request is
+    /// open, and according to the transcript no turn runs, no prompt waits and no task works in the background.
+    ///
+    /// ```
+    /// use duologue_protocol::host_link::HostLink;
+    /// use duologue_protocol::lines::Prompt;
+    /// use duologue_protocol::transcript::Transcript;
+    /// use duologue_protocol::{Direction, Line};
+    ///
+    /// let mut link = HostLink::new();
+    /// let mut transcript = Transcript::new();
+    /// link.prompt(&Prompt::text("Hi").uuid("p1"));
+    /// assert!(!link.may_close(transcript.turn_state()));
+    /// let sent = link.poll_transmit().unwrap();
+    /// transcript.handle_line(Direction::ToAgent, &Line::from(sent.trim_end()));
+    /// assert!(!link.may_close(transcript.turn_state()));
+    ///
+    /// let line = Line::from(r#"{"type":"result","subtype":"success","user_message_uuids":["p1"]}"#);
+    /// link.handle_line(&line);
+    /// transcript.handle_line(Direction::ToHost, &line);
+    /// assert!(link.may_close(transcript.turn_state()));
+    /// ```
+    pub fn may_close(&self, turns: TurnState) -> bool {
         self.ended
             || (self.transmit.is_empty()
                 && self.pending.is_empty()
                 && self.asked.is_empty()
-                && self.activity.turns().idle)
+                && self.is_between_turns(turns)
+                && turns.is_idle())
     }
 
-    /// Whether no turn runs and no prompt waits. Work in the background may still go on.
-    pub fn is_between_turns(&self) -> bool {
-        self.activity.turns().between_turns
-    }
-
-    /// Whether a line came that could not be read and may have said that something has ended. What
-    /// keeps [`may_close`](Self::may_close) from being true may be over, then: do not wait for it
-    /// longer than the agent keeps talking.
-    ///
-    /// ```
-    /// use duologue_protocol::Line;
-    /// use duologue_protocol::host_link::HostLink;
-    ///
-    /// let mut link = HostLink::new();
-    /// link.handle_line(&Line::from(r#"{"type":"system","subtype":"task_notification"}"#));
-    /// assert!(link.is_unclear(), "a task has ended, but which?");
-    /// ```
-    pub fn is_unclear(&self) -> bool {
-        self.activity.turns().unclear
+    /// Whether no turn runs and no prompt waits, neither in the transcript nor to be written. Tasks in the background may
+    /// still run.
+    pub const fn is_between_turns(&self, turns: TurnState) -> bool {
+        self.ended || (self.prompts <= turns.prompts && turns.is_between_turns())
     }
 
     /// Whether a tool call has no result yet. Needs [`watch_tools`](Self::watch_tools).
     pub fn awaits_tools(&self) -> bool {
-        self.activity.awaits_tools()
+        self.tool_calls.as_ref().is_some_and(ToolCalls::any_open)
     }
 
-    /// How many turns have ended.
-    pub fn results(&self) -> u64 {
-        self.activity.turns().results
-    }
-
-    /// What the last result says went wrong; `None` if it went well, or there is none.
-    pub fn failure(&self) -> Option<&str> {
-        self.activity.failure.as_deref()
-    }
-
-    /// The conversation, once a turn has begun.
-    pub fn session_id(&self) -> Option<&SessionId> {
-        self.activity.session.as_ref()
-    }
-
-    /// Whether the host waits for an answer of the agent.
+    /// Whether a request of the host is open.
     pub fn awaits_replies(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// The requests of the agent that wait for an answer.
+    /// The open requests of the agent.
     pub fn open_asks(&self) -> impl Iterator<Item = &RequestId> {
         self.asked.open()
     }

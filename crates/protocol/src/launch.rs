@@ -41,8 +41,8 @@ mod flags;
 mod handshake;
 mod options;
 mod plan;
-mod roads;
 mod shadowed;
+mod to_flags;
 mod version;
 
 pub use argv::ArgvBudget;

@@ -1,14 +1,10 @@
 //! The ledger: which turns, prompts and background tasks are open.
 //!
-//! Both machines of a host need this: [`HostLink`](crate::host_link::HostLink) to know when stdin may
-//! close, and [`Transcript`](crate::transcript::Transcript) to know which turn an event belongs to.
+//! A [`Transcript`](crate::transcript::Transcript) keeps the one ledger of a conversation, and attributes events to turns by
+//! it. Its [`TurnState`] is all that [`HostLink`](crate::host_link::HostLink) needs to decide when stdin may close, so the
+//! two cannot disagree.
 //!
-//! A host that has both keeps one ledger, that of the transcript, and passes its [`TurnState`] to the link. Then they
-//! cannot disagree. A link without a transcript keeps a ledger of its own. That one knows less: where a result
-//! names no prompt, only a transcript has the texts by which [`Ledger::result`] chooses a turn.
-//!
-//! [`Reading`] says what a line means here, also if the line could not be decoded. [`Ledger`] keeps the
-//! state.
+//! [`Reading`] is what a line that could not be decoded means here. [`Ledger`] keeps the state.
 
 mod prompts;
 mod reading;
@@ -46,30 +42,65 @@ pub(crate) struct Ledger {
     /// Prompts that were taken before their turn began.
     taken: Vec<Uuid>,
     work: Work,
-    /// A prompt was sent. Before that, an agent that introduces itself has not begun a turn.
-    prompted: bool,
+    /// How many prompts the host has sent. Before the first, an agent that introduces itself has not begun a turn.
+    prompts_sent: u64,
     /// How many turns have ended.
     results: u64,
-    /// A line could not be read, and may have said that something has ended.
+    /// A line that could not be decoded may have ended something.
     unclear: bool,
     /// What has changed, for a [`Transcript`](crate::transcript::Transcript) to report.
     steps: Vec<Step>,
 }
 
-/// What is open in a conversation, as a [`Transcript`](crate::transcript::Transcript) knows it: for
-/// [`HostLink::set_turns`](crate::host_link::HostLink::set_turns).
+/// What is open in a conversation: [`Transcript::turn_state`](crate::transcript::Transcript::turn_state).
+///
+/// The default is the state of a new conversation: nothing is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnState {
-    pub(crate) between_turns: bool,
-    pub(crate) idle: bool,
-    pub(crate) unclear: bool,
-    pub(crate) has_open_turn: bool,
-    pub(crate) results: u64,
+    /// How many prompts of the host were seen.
+    pub(crate) prompts: u64,
+    between_turns: bool,
+    idle: bool,
+    unclear: bool,
+    results: u64,
 }
 
 impl Default for TurnState {
     fn default() -> Self {
-        Self { between_turns: true, idle: true, unclear: false, has_open_turn: false, results: 0 }
+        Ledger::default().state()
+    }
+}
+
+impl TurnState {
+    /// Whether no turn runs and no prompt waits. Tasks in the background may still run.
+    pub const fn is_between_turns(&self) -> bool {
+        self.between_turns
+    }
+
+    /// Whether no turn runs, no prompt waits, and no task works in the background.
+    pub const fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// Whether a line came that could not be decoded and may have ended something. What seems open may have ended: do
+    /// not wait for it longer than the agent keeps writing.
+    ///
+    /// ```
+    /// use duologue_protocol::transcript::Transcript;
+    /// use duologue_protocol::{Direction, Line};
+    ///
+    /// let mut transcript = Transcript::new();
+    /// let line = Line::from(r#"{"type":"system","subtype":"task_notification"}"#);
+    /// transcript.handle_line(Direction::ToHost, &line);
+    /// assert!(transcript.turn_state().is_unclear(), "a task has ended, but the line does not name it");
+    /// ```
+    pub const fn is_unclear(&self) -> bool {
+        self.unclear
+    }
+
+    /// How many turns have ended.
+    pub const fn results(&self) -> u64 {
+        self.results
     }
 }
 
@@ -102,7 +133,7 @@ impl Ledger {
         Self { prompts: Prompts::new(budget), ..Self::default() }
     }
 
-    /// What has changed since the last call.
+    /// Takes what has changed since the last call.
     pub(crate) fn take_steps(&mut self) -> Vec<Step> {
         std::mem::take(&mut self.steps)
     }
@@ -110,10 +141,10 @@ impl Ledger {
     /// What is open.
     pub(crate) fn state(&self) -> TurnState {
         TurnState {
+            prompts: self.prompts_sent,
             between_turns: self.is_between_turns(),
-            idle: self.is_idle(),
+            idle: self.is_between_turns() && self.work.is_empty(),
             unclear: self.unclear,
-            has_open_turn: self.has_open_turn(),
             results: self.results,
         }
     }
@@ -128,22 +159,17 @@ impl Ledger {
         self.prompts.any_waiting() || !self.taken.is_empty()
     }
 
-    /// Nothing works in the background either.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.is_between_turns() && self.work.is_empty()
-    }
-
-    /// The host sends a prompt. False if its name was used before: the agent ignores it then.
+    /// The host sends a prompt. Returns its text, or `None` if its uuid was used before: the agent ignores it then.
     pub(crate) fn prompt(&mut self, prompt: &PromptLine) -> Option<Option<Text>> {
         let content = prompt.message.value().and_then(|message| message.content.value());
         let text = content.map(|content| Text::from(content.text()));
-        self.prompted = true;
+        self.prompts_sent += 1;
         self.prompts.sent(prompt.uuid.value(), text.clone()).then_some(text)
     }
 
     /// The agent introduces a turn, or begins one without an introduction.
     pub(crate) fn begin(&mut self, introduced: bool) {
-        let expected = self.prompted || self.results > 0;
+        let expected = self.prompts_sent > 0 || self.results > 0 || !self.taken.is_empty();
         let Some(turn) = self.turns.begin(introduced, expected) else { return };
         turn.prompts = std::mem::take(&mut self.taken);
         let step = Step::Began { turn: turn.number, prompts: turn.prompts.clone() };
@@ -153,8 +179,7 @@ impl Ledger {
         }
     }
 
-    /// The main agent says something. The first time in a turn, the oldest prompt is taken if the agent
-    /// has not named one.
+    /// The main agent writes something. The first time in a turn, the oldest prompt is taken if the agent has named none.
     pub(crate) fn spoke(&mut self) {
         let first = self.turns.running().is_some_and(|turn| !turn.spoken);
         if first {
@@ -163,11 +188,6 @@ impl Ledger {
         if let Some(turn) = self.turns.running() {
             turn.spoken = true;
         }
-    }
-
-    /// Whether the running turn has not said anything yet, so that what is said next counts.
-    pub(crate) fn awaits_speech(&self) -> bool {
-        self.turns.is_silent()
     }
 
     /// These prompts are taken: into the turn that runs, or into the next one.
@@ -179,8 +199,8 @@ impl Ledger {
         }
     }
 
-    /// Where the wire does not say which prompt a turn answers, it is the oldest one. One that the agent
-    /// has listed as waiting is named when it is taken, so it only counts if `listed_too`.
+    /// Takes the oldest prompt, if the agent has not named the one that the turn answers. The agent names a prompt that it
+    /// has listed as waiting when it takes it, so such a prompt only counts if `listed_too`.
     fn take_by_order(&mut self, listed_too: bool) {
         let unnamed = self.turns.running().is_some_and(|turn| turn.prompts.is_empty());
         if unnamed && let Some(prompt) = self.prompts.settle_oldest(listed_too) {
@@ -192,10 +212,13 @@ impl Ledger {
     pub(crate) fn taken(&mut self, uuid: Option<Uuid>, text: Option<Text>) {
         let turn = self.turns.current();
         self.steps.push(Step::Accepted { turn, uuid: uuid.clone(), text });
-        // A prompt without a name counts as taken, too.
+        // A prompt without a uuid counts as taken, too.
         let name = uuid.clone().unwrap_or_else(|| Uuid::from(""));
         let prompts = match self.turns.running() {
-            Some(turn) => &mut turn.prompts,
+            Some(turn) => {
+                turn.expected = true;
+                &mut turn.prompts
+            }
             None => &mut self.taken,
         };
         turns::add_prompt(prompts, name);
@@ -205,7 +228,7 @@ impl Ledger {
         }
     }
 
-    /// The agent repeats a prompt. False if it is none that waits.
+    /// The agent repeats a prompt. False if no such prompt waits.
     pub(crate) fn echo(&mut self, line: &User, text: &Text, host_seen: bool) -> bool {
         if let Some(uuid) = line.uuid.value()
             && (self.prompts.is_settled(uuid) || line.is_replay.is_true())
@@ -222,7 +245,7 @@ impl Ledger {
         found
     }
 
-    /// The agent says what became of a prompt.
+    /// The agent reports the state of a prompt.
     pub(crate) fn command(&mut self, uuid: &Uuid, state: &CommandState) {
         match state {
             CommandState::Queued => {
@@ -237,7 +260,7 @@ impl Ledger {
                 self.take(std::iter::once(uuid));
                 self.prompt_ended(uuid);
             }
-            // Its turn is over, and was not seen.
+            // Its turn has ended unseen.
             state => {
                 self.cancel(uuid, state.as_str());
                 self.prompt_ended(uuid);
@@ -245,7 +268,7 @@ impl Ledger {
         }
     }
 
-    /// A prompt is over. If its turn waits for a result still, the result may have been lost.
+    /// A prompt has ended. If its turn has no result yet, the result may have been lost.
     fn prompt_ended(&mut self, uuid: &Uuid) {
         if let Some(at) = self.taken.iter().position(|taken| taken == uuid) {
             self.taken.remove(at);
@@ -261,8 +284,8 @@ impl Ledger {
         }
     }
 
-    /// A turn has ended. `texts` are those of the turn that runs. A result that could not be read is
-    /// `readable: false`: it may answer any prompt.
+    /// Ends a turn. `texts` are those of the turn that runs. A result that could not be decoded is not `readable`, and may
+    /// answer any prompt.
     pub(crate) fn result(
         &mut self,
         result: &TurnResult,
@@ -282,7 +305,7 @@ impl Ledger {
         let current = self.turns.current();
         let mut turn = self.turns.end(result, texts)?;
         let number = Some(turn.number);
-        // Prompts that joined the turn without notice.
+        // Prompts that joined the turn and were not reported.
         for uuid in uuids {
             if let Some(prompt) = self.prompts.settle(uuid) {
                 let accepted = prompt.uuid.clone();
@@ -303,28 +326,23 @@ impl Ledger {
         Some(Ended { was_running: current == number, turn })
     }
 
-    /// Whether a result that could not be read ends something.
+    /// Whether a result that could not be decoded ends something.
     pub(crate) fn has_open_turn(&self) -> bool {
         self.turns.current().is_some() || self.awaits_turn()
     }
 
-    /// Follows a line, except for the end of a turn: that is [`result`](Self::result).
+    /// Applies a reading, except for the end of a turn: that is [`result`](Self::result).
     pub(crate) fn follow(&mut self, reading: &Reading) {
         match reading {
             Reading::Nothing | Reading::Ended { .. } => {}
-            Reading::Began { prompts } => {
-                self.begin(true);
-                self.take(prompts.iter());
-            }
             Reading::MayHaveBegun { prompts } => {
                 if self.turns.current().is_none() {
                     self.begin(true);
                 }
                 self.take(prompts.iter());
             }
-            Reading::Spoke { prompts } => {
+            Reading::Spoke => {
                 if self.turns.current().is_some() {
-                    self.take(prompts.iter());
                     self.spoke();
                 }
             }
@@ -333,7 +351,7 @@ impl Ledger {
                 self.turns.clear();
                 self.taken.clear();
                 self.work.clear();
-                // The agent may not have read them yet, or has dropped them.
+                // The agent has either not read them yet, or dropped them.
                 self.unclear = self.prompts.any_waiting();
             }
             Reading::TaskStarted(task) => self.work.started(task),
@@ -343,27 +361,13 @@ impl Ledger {
         }
     }
 
-    /// Another process goes on with the conversation: its turns are counted on.
+    /// Returns the ledger of the next process of the conversation. The numbers of its turns continue.
     pub(crate) fn restart(&mut self, budget: Budget) -> Self {
         Self { turns: self.turns.restart(), ..Self::new(budget) }
     }
-
-    /// The process has ended: nothing is open any more.
-    pub(crate) fn ended(&mut self) {
-        *self = Self { results: self.results, ..self.restart(Budget::default()) };
-    }
 }
 
-/// Whether this line may repeat a prompt, as far as it tells by itself.
-pub(crate) fn may_be_echo(line: &User, text: &str) -> bool {
-    let is_marker = INTERRUPTED.contains(&text) && !line.is_replay.is_true();
-    line.parent_tool_use_id.value().is_none()
-        && !is_marker
-        && !text.starts_with(LOCAL_COMMAND)
-        && !line.is_synthetic.is_true()
-}
-
-/// The prompts that have names.
+/// The prompts that have a uuid.
 pub(crate) fn named(prompts: &[Uuid]) -> Vec<Uuid> {
     prompts.iter().filter(|uuid| !uuid.as_str().is_empty()).cloned().collect()
 }

@@ -36,6 +36,7 @@
 pub mod agent_link;
 pub mod host_link;
 pub mod launch;
+pub mod legacy;
 pub mod rules;
 pub mod schema;
 pub mod transcript;
@@ -50,7 +51,7 @@ pub use duologue_wire::{
     RawObject, RequestId, SessionId, Survey, TaskId, Text, ToAgent, ToHost, TooLong, ToolUseId,
     UnknownObject, Uuid, Wire,
 };
-pub use duologue_wire::{content, control, hook, legacy, lines, message, permission, system, tool};
+pub use duologue_wire::{content, control, hook, lines, message, permission, system, tool};
 
 // The paths that this crate's own modules use.
 use duologue_wire::{frame, id, json, line, text, to_agent, to_host, wire};

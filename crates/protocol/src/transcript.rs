@@ -44,9 +44,8 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::frame::TooLong;
 use crate::id::{SessionId, ToolUseId, Uuid};
-use crate::ledger::{Ledger, Reading, Salvaged, Seen, TurnState};
+use crate::ledger::{Ledger, Reading, Salvaged, Seen};
 use crate::line::{Decoded, Direction, Line};
-use crate::lines::Prompt;
 use crate::message::ModelUsage;
 use crate::text::Text;
 use crate::to_agent::ToAgent;
@@ -54,6 +53,7 @@ use crate::to_host::ToHost;
 use crate::wire::{Map, Wire};
 
 pub use crate::budget::DEFAULT_OPEN_LIMIT;
+pub use crate::ledger::TurnState;
 pub use event::*;
 
 use crate::budget::{Budget, Charge};
@@ -201,7 +201,7 @@ impl Transcript {
             // A result of a new kind ends its turn all the same.
             Decoded::Unknown(message @ ToHost::Result(_)) => self.message_to_host(message),
             Decoded::Unknown(message) => {
-                let Salvaged { uuid, reading } = Reading::of(decoded, line);
+                let Salvaged { uuid, reading } = Reading::salvage(line.raw(), "");
                 if uuid.is_none_or(|uuid| self.seen.note(&uuid)) {
                     let (kind, subtype) = (message.tag(), message.subtype());
                     self.unknown(Direction::ToHost, kind, subtype, message.to_json());
@@ -209,8 +209,9 @@ impl Transcript {
                 }
             }
             Decoded::Malformed(fault) => {
-                self.malformed(Direction::ToHost, fault.to_string(), line.raw());
-                let Salvaged { uuid, reading } = Reading::of(decoded, line);
+                let fault = fault.to_string();
+                let Salvaged { uuid, reading } = Reading::salvage(line.raw(), &fault);
+                self.malformed(Direction::ToHost, fault, line.raw());
                 if uuid.is_none_or(|uuid| self.seen.note(&uuid)) {
                     self.salvaged(&reading);
                 }
@@ -243,22 +244,9 @@ impl Transcript {
         }
     }
 
-    /// Handles a prompt that the host is about to send. Its line may follow with
-    /// [`handle_to_agent`](Self::handle_to_agent): a prompt with a uuid counts once.
-    pub fn handle_prompt(&mut self, prompt: &Prompt) {
-        self.host_seen = true;
-        self.prompt(prompt);
-        self.tell_limit();
-    }
-
-    /// What is open, for [`HostLink::set_turns`](crate::host_link::HostLink::set_turns).
+    /// What is open, for [`HostLink::may_close`](crate::host_link::HostLink::may_close).
     pub fn turn_state(&self) -> TurnState {
         self.ledger.state()
-    }
-
-    /// Whether no turn runs and no prompt waits, as far as the lines show.
-    pub fn is_between_turns(&self) -> bool {
-        self.ledger.is_between_turns()
     }
 
     /// A line to the agent came, which was read already.

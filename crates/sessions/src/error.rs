@@ -19,6 +19,14 @@ pub enum Error {
     /// There is no such session.
     #[error("session {0} not found")]
     NotFound(String),
+    /// The beginning of an id fits several sessions.
+    #[error("{prefix} is the beginning of {} sessions: {}", ids.len(), ids.join(", "))]
+    Ambiguous {
+        /// The beginning that was looked for.
+        prefix: String,
+        /// The sessions that fit.
+        ids: Vec<String>,
+    },
     /// The session has no such sub-agent.
     #[error("session {session} has no sub-agent {agent}")]
     NoSuchAgent {
@@ -72,6 +80,14 @@ pub enum Error {
     /// The store does not have this optional operation.
     #[error("the store does not support `{0}`")]
     Unsupported(&'static str),
+    /// A store took too long to answer.
+    #[error("`{operation}` of the store took longer than {timeout:?}")]
+    StoreTimeout {
+        /// What it was asked for.
+        operation: &'static str,
+        /// How long it was given.
+        timeout: std::time::Duration,
+    },
     /// A store failed.
     #[error("the store failed: {0}")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -40,6 +40,7 @@ mod js;
 mod json;
 mod live;
 mod messages;
+mod parallel;
 mod project;
 mod prompt;
 mod session;
@@ -47,6 +48,8 @@ mod sessions;
 pub mod store;
 mod text;
 mod transcript;
+mod usage;
+mod wire_lines;
 
 pub use error::{Error, Result};
 pub use fork::ForkOptions;
@@ -57,6 +60,13 @@ pub use project::{project_key, project_key_of_directory};
 pub use session::{StoredSession, Subagent};
 pub use sessions::{DamagedSession, ListOptions, SessionList, Sessions};
 pub use transcript::{Entries, Entry};
+pub use usage::{Price, SessionUsage, Spent, Tokens, Usage, UsageOptions, UsageRow};
+pub use wire_lines::{StoredEvent, StoredEvents, WireLine, WireLines};
+
+/// The examples of the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct Guide;
 
 // The example of the crate's README compiles.
 #[cfg(doctest)]

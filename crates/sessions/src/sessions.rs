@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result, valid_id};
 use crate::head_tail::HeadTail;
 use crate::info::{self, Left, Problem, SessionInfo, Sidecars};
-use crate::js;
 use crate::project::{self, MAX_KEY, plain_key, project_key, real_path, worktrees};
 use crate::session::StoredSession;
+use crate::{js, parallel};
 
 /// The sessions that Claude Code keeps below one config directory.
 ///
@@ -150,33 +149,7 @@ impl Sessions {
 
     /// Reads what a list shows of some files, on all cores.
     fn read_all(&self, files: &[Found], options: &ListOptions) -> Vec<Result<SessionInfo, Left>> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-        let threads = cores.min(files.len().div_ceil(8)).max(1);
-        if threads == 1 {
-            return files.iter().map(|file| self.read_one(file, options)).collect();
-        }
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(file) = files.get(at) else { return done };
-                done.push((at, self.read_one(file, options)));
-            }
-        };
-        let mut read: Vec<(usize, Result<SessionInfo, Left>)> = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut read = work();
-            for other in others {
-                match other.join() {
-                    Ok(more) => read.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            read
-        });
-        read.sort_unstable_by_key(|(at, _)| *at);
-        read.into_iter().map(|(_, info)| info).collect()
+        parallel::map(files, |file| self.read_one(file, options))
     }
 
     fn read_one(&self, file: &Found, options: &ListOptions) -> Result<SessionInfo, Left> {
@@ -230,6 +203,25 @@ impl Sessions {
                     if seen.insert(folder.clone()) {
                         found.extend(transcripts(&folder, Some(tree), &own));
                     }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The folders whose sessions are meant: those of the project and its worktrees, or all.
+    pub(crate) fn project_folders(&self) -> Result<Vec<PathBuf>> {
+        let Some(directory) = &self.project else { return folders(&self.projects_dir()) };
+        let real = real_path(directory);
+        let mut directories = vec![real.clone()];
+        if self.worktrees {
+            directories.extend(worktrees(&real).into_iter().filter(|tree| *tree != real));
+        }
+        let mut found: Vec<PathBuf> = Vec::new();
+        for directory in directories {
+            for folder in self.folders_of(&directory) {
+                if !found.contains(&folder) {
+                    found.push(folder);
                 }
             }
         }
@@ -296,6 +288,38 @@ impl Sessions {
             }
         }
         Err(Error::NotFound(id.to_owned()))
+    }
+
+    /// The session of an entry of a [list](Self::list).
+    pub fn session_of(&self, info: &SessionInfo) -> StoredSession {
+        let (config_dir, project) = (self.config_dir.clone(), self.project.clone());
+        StoredSession::new(config_dir, &info.id, info.path.clone(), project)
+    }
+
+    /// The session with this id, or the only one whose id begins like this. At least four characters are needed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidId`] if this cannot be the beginning of an id, [`Error::NotFound`] if no session fits,
+    /// [`Error::Ambiguous`] if several do.
+    pub fn find(&self, prefix: &str) -> Result<StoredSession> {
+        if valid_id(prefix).is_ok() {
+            return self.get(prefix);
+        }
+        let plain = prefix.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if !plain || !(4..36).contains(&prefix.len()) {
+            return Err(Error::InvalidId(prefix.to_owned()));
+        }
+        let fits =
+            |id: &str| id.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));
+        let mut found: Vec<String> =
+            self.files()?.into_iter().map(|file| file.id).filter(|id| fits(id)).collect();
+        found.sort();
+        found.dedup();
+        match found.as_slice() {
+            [id] => self.get(id),
+            [] => Err(Error::NotFound(prefix.to_owned())),
+            _ => Err(Error::Ambiguous { prefix: prefix.to_owned(), ids: found }),
+        }
     }
 }
 

@@ -4,6 +4,11 @@ pub mod conformance;
 mod folder;
 mod memory;
 mod mirror;
+#[cfg(feature = "object-store")]
+mod object;
+mod sessions;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod summary;
 mod transfer;
 
@@ -12,6 +17,11 @@ use std::path::Path;
 pub use folder::FolderStore;
 pub use memory::MemoryStore;
 pub use mirror::{FlushMode, Mirror, MirrorOptions, MirrorProblem};
+#[cfg(feature = "object-store")]
+pub use object::ObjectSessionStore;
+pub use sessions::StoreSessions;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
 pub use summary::{SessionSummary, list};
 
 use crate::error::{Error, Result, valid_name, valid_subpath};

@@ -22,6 +22,7 @@
 //! - [`redact`]: removes secrets and personal data, so that a tape can be shared.
 //! - [`replay`]: replays a tape as the agent for any host, or as the host for any agent.
 //! - `Cassette`: records the conversation of a test once and replays it from then on (feature `session`, on by default).
+//! - `write_stored`: a stored session of Claude Code as a tape (feature `stored`).
 //!
 //! [`Reader`] reads a tape, or a plain capture of one direction, as a stream: it holds one line at a
 //! time, whatever the size of the file.
@@ -53,6 +54,8 @@ mod reader;
 mod recorder;
 pub mod redact;
 pub mod replay;
+#[cfg(feature = "stored")]
+mod stored;
 mod unpack;
 mod writer;
 
@@ -62,6 +65,8 @@ pub use entry::{Entry, Event, Exit, Header};
 pub use error::{ReadError, Torn};
 pub use reader::Reader;
 pub use recorder::{Recorder, RecorderOptions, Stopped, Stream, Tap};
+#[cfg(feature = "stored")]
+pub use stored::write_stored;
 pub use writer::{TapeFile, Writer, is_stream};
 
 /// The examples of the guide compile.

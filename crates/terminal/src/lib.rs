@@ -2,7 +2,7 @@
 //!
 //! Text from outside (of an agent, a tape, a file, the command line) must never control the terminal. It is held as
 //! [`Foreign`], which has no `Display`. [`line()`] and [`block()`] escape it and return a [`Shown`], which is the only type that
-//! [`print`] accepts for people. [`shown!`] formats literals, numbers and other `Shown` texts. So a forgotten escape does
+//! [`print`](mod@print) accepts for people. [`shown!`] formats literals, numbers and other `Shown` texts. So a forgotten escape does
 //! not compile.
 //!
 //! ```

@@ -10,7 +10,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use crate::shown;
 
 /// Text from outside: of an agent, a tape, a file, the command line, the environment. It has no
-/// `Display`: [`line`] and [`block`] escape it.
+/// `Display`: [`line()`] and [`block`] escape it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Foreign<'a>(Cow<'a, str>);
 

@@ -16,13 +16,15 @@ use duologue_protocol::Direction;
 use duologue_protocol::transcript::{
     Event as Happened, MalformedLineEvent, ProcessEvent, StderrEvent, Transcript,
 };
+use duologue_sessions::StoredSession;
 use duologue_tape::{Entry, Event, Header, Reader};
 use duologue_terminal::summary::located;
-use duologue_terminal::{line, ours, print, shown};
+use duologue_terminal::{Shown, line, ours, print, shown};
 
 use crate::args::Inspect;
 use crate::exit;
 use crate::input::Input;
+use crate::stored;
 
 use prompt::TextPrompt;
 
@@ -70,8 +72,29 @@ pub(crate) fn run(args: &Inspect) -> anyhow::Result<u8> {
             input = input.reopen()?;
         }
     }
-    let seen = show(Input::open(&args.file)?, args, printer.as_mut())?;
     let name = if live { ours("stdin") } else { line(args.file.as_path()) };
+    print_all(Input::open(&args.file)?, args, printer, name)
+}
+
+/// Shows a stored session.
+///
+/// # Errors
+/// If the session cannot be read, or the page cannot be written.
+pub(crate) fn run_stored(session: &StoredSession, args: &Inspect) -> anyhow::Result<u8> {
+    let printer: Box<dyn Printer> = match &args.html {
+        Some(path) => Box::new(html::Html::new(path, &args.file, args.force)?),
+        None => Box::new(timeline::Timeline::new(args.deltas, args.full)),
+    };
+    print_all(stored::tape(session)?, args, printer, line(session.id()))
+}
+
+fn print_all(
+    input: impl Read,
+    args: &Inspect,
+    mut printer: Box<dyn Printer>,
+    name: Shown,
+) -> anyhow::Result<u8> {
+    let seen = show(input, args, printer.as_mut())?;
     if seen.entries == 0 {
         print::err(&shown!("{}: there are no lines", name));
         return Ok(exit::NOT_UNDERSTOOD);

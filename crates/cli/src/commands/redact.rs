@@ -9,9 +9,9 @@ use duologue_tape::{Event, Reader, TapeFile, Writer, is_stream};
 use duologue_terminal::{Foreign, Shown, line, print, shown};
 
 use crate::args::Redact;
-use crate::exit;
 use crate::input::Input;
 use crate::output_file::{Access, OutputFile, is_same_file};
+use crate::{exit, stored};
 
 /// How often a tape is read before it is redacted. The second time finds values in streamed text that are known only from a
 /// later line.
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Redact) -> anyhow::Result<u8> {
     let mut redactor = redactor(&args.paths);
     // A value may be on the tape before the line that shows that it is a secret, and a secret may be streamed in
     // pieces. Stdin can be read only once.
-    if args.tape.is_file() {
+    if args.tape.is_file() || stored::named(&args.tape).is_some() {
         for _ in 0..MAX_PASSES {
             redactor = look_ahead(&args.tape, redactor)?;
             if !redactor.wants_another_look() {

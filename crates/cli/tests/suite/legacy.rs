@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Legacy input and output forms.
-pub(crate) const OLD: &[&str] = &["--lenient", "--dialect=seeds"];
+pub(crate) const OLD: &[&str] = &["--lenient", "--dialect=legacy"];
 /// Legacy input forms only.
 pub(crate) const LENIENT: &[&str] = &["--lenient"];
 

@@ -177,7 +177,7 @@ async fn event_lifecycle_in_nine_steps() {
 #[tokio::test]
 async fn double_encoded_results() {
     let said = "The \"actual\" text,\nin two lines";
-    for (dialect, kind) in [("seeds", "result"), ("seeds-system-result", "system/result")] {
+    for (dialect, kind) in [("legacy", "result"), ("legacy-system-result", "system/result")] {
         let place = Place::new(json!([
             { "say": said },
             { "say": [bash("touch seen")] },
@@ -212,7 +212,7 @@ async fn system_result_ends_an_interrupted_turn() {
         { "say": [bash("touch begun; sleep 600")] },
         { "say": "Still here." },
     ]));
-    let flags = ["--lenient", "--dialect=seeds-system-result"];
+    let flags = ["--lenient", "--dialect=legacy-system-result"];
     let session = place.host(&flags).legacy().on_permission(yes).start().await.unwrap();
     let pid = session.pid();
     let mut turn = session.prompt("Sleep").await.unwrap();

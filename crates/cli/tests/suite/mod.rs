@@ -34,4 +34,5 @@ mod run;
 mod run_ends;
 mod run_tells;
 mod schema;
+mod sessions;
 mod terminal;

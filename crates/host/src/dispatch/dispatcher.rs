@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use duologue_protocol::control::Success;
 use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
+use duologue_protocol::transcript::TurnState;
 use duologue_protocol::{Direction, Frame, Line, LineDecoder, RequestId, ToHost};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::error::TrySendError;
@@ -82,6 +83,7 @@ where
         writer,
         state: State {
             machine,
+            turns: TurnState::default(),
             decoder: LineDecoder::new().max_line(options.max_line),
             lines: Vec::new(),
             router,
@@ -117,6 +119,8 @@ pub(crate) struct Dispatcher<R, W> {
 #[derive(Debug)]
 struct State {
     machine: HostLink,
+    /// What is open, according to the transcript.
+    turns: TurnState,
     decoder: LineDecoder,
     /// The lines at hand. Reused.
     lines: Vec<DecodedLine>,
@@ -161,7 +165,7 @@ where
             outgoing = outgoing.or_else(|| state.machine.poll_transmit());
             let close = match state.closing {
                 Some(Close::Now) => true,
-                Some(Close::WhenIdle) => state.machine.may_close(),
+                Some(Close::WhenIdle) => state.machine.may_close(state.turns),
                 None => false,
             };
             if stdin_closed || (outgoing.is_none() && close) {
@@ -384,7 +388,7 @@ impl State {
             self.serve(line.raw().len());
         }
         lines.retain(|(_, decoded)| !matches!(decoded.message(), Some(ToHost::KeepAlive(_))));
-        lock(&self.router).lines_to_host(&mut lines, size);
+        self.turns = lock(&self.router).lines_to_host(&mut lines, size);
         self.lines = lines;
     }
 
@@ -399,7 +403,7 @@ impl State {
             Frame::TooLong(too_long) => {
                 self.machine.handle_too_long(&too_long);
                 self.serve(0);
-                lock(&self.router).too_long(&too_long);
+                self.turns = lock(&self.router).too_long(&too_long);
             }
         }
     }
@@ -460,7 +464,8 @@ impl State {
 
     /// Publishes the state of the run.
     fn publish(&mut self, outgoing: bool, ended: bool) {
-        self.status.send_if_modified(|status| status.update(&self.machine, outgoing, ended));
+        let (machine, turns) = (&self.machine, self.turns);
+        self.status.send_if_modified(|status| status.update(machine, turns, outgoing, ended));
         for counted in self.counted.drain(..) {
             let _ = counted.send(());
         }
@@ -472,13 +477,13 @@ impl State {
     }
 
     /// A line goes to the agent: the router gets it in its place in the conversation.
-    fn sent(&self, line: &str) {
+    fn sent(&mut self, line: &str) {
         let line = Line::from(line.trim_end_matches('\n'));
         if let Some(tap) = &self.tap {
             tap.show(Direction::ToAgent, &line);
         }
         let mut router = lock(&self.router);
-        router.line_to_agent(&line);
+        self.turns = router.line_to_agent(&line);
         router.wake();
     }
 

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use duologue_protocol::transcript::{Event, Transcript, TurnStatus};
-use duologue_protocol::{Decoded, Line, SessionId, ToHost, TooLong, Uuid};
+use duologue_protocol::transcript::{Event, Transcript, TurnState, TurnStatus};
+use duologue_protocol::{Decoded, Line, SessionId, Text, ToHost, TooLong, Uuid};
 
 use crate::error::Error;
 use crate::outcome::TurnOutcome;
@@ -75,6 +75,8 @@ pub(crate) struct Router {
     /// How the session ended.
     ended: Option<Result<(), Error>>,
     spent_usd: f64,
+    /// The error of the last result of this run, if it has one.
+    failure: Option<Text>,
     session_id: Option<SessionId>,
     /// What was changed since the agent was started.
     applied: Applied,
@@ -92,6 +94,7 @@ impl Router {
             options,
             ended: None,
             spent_usd: 0.0,
+            failure: None,
             session_id: None,
             applied: Applied::default(),
         }
@@ -100,6 +103,11 @@ impl Router {
     /// What all turns have cost, in USD.
     pub(crate) const fn spent_usd(&self) -> f64 {
         self.spent_usd
+    }
+
+    /// The error of the last result of this run, if it has one.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     pub(crate) const fn session_id(&self) -> Option<&SessionId> {
@@ -165,8 +173,12 @@ impl Router {
         }
     }
 
-    /// Routes lines of the agent, `bytes` in all.
-    pub(crate) fn lines_to_host(&mut self, lines: &mut Vec<DecodedLine>, bytes: usize) {
+    /// Routes lines of the agent, `bytes` in all. Like the other methods that route, it returns what is open then.
+    pub(crate) fn lines_to_host(
+        &mut self,
+        lines: &mut Vec<DecodedLine>,
+        bytes: usize,
+    ) -> TurnState {
         for (line, decoded) in lines.iter() {
             self.applied.came(decoded);
             self.transcript.handle_to_host(decoded, line);
@@ -178,20 +190,23 @@ impl Router {
         }
         lines.clear();
         self.route_events(bytes);
+        self.transcript.turn_state()
     }
 
     /// Routes a line to the agent.
-    pub(crate) fn line_to_agent(&mut self, line: &Line) {
+    pub(crate) fn line_to_agent(&mut self, line: &Line) -> TurnState {
         let decoded = line.to_agent();
         self.applied.sent(&decoded);
         self.transcript.handle_to_agent(&decoded, line);
         self.route_events(line.raw().len());
+        self.transcript.turn_state()
     }
 
     /// Routes a line of the agent that was longer than the cap.
-    pub(crate) fn too_long(&mut self, too_long: &TooLong) {
+    pub(crate) fn too_long(&mut self, too_long: &TooLong) -> TurnState {
         self.transcript.handle_too_long(too_long);
         self.route_events(too_long.start().len());
+        self.transcript.turn_state()
     }
 
     /// A run has ended, and all its lines were routed.
@@ -199,6 +214,7 @@ impl Router {
         self.transcript.handle_end();
         self.route_events(0);
         self.transcript.handle_restart();
+        self.failure = None;
         self.unattributed.clear();
         self.applied.ended();
         self.end_session(number, end);
@@ -326,6 +342,7 @@ impl Router {
             Event::TurnFinished(finished) => {
                 self.assign(finished.prompts.iter(), event.turn());
                 self.spent_usd += finished.cost_usd.unwrap_or_default();
+                self.failure = finished.error.as_ref().map(Text::detach);
                 if let Some(session) = &finished.session_id {
                     self.session_id = Some(session.detach());
                 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use duologue_protocol::host_link::HostLink;
+use duologue_protocol::transcript::TurnState;
 use tokio::time::Instant;
 
 /// The state of a run, as its dispatcher sees it.
@@ -20,8 +21,6 @@ pub(crate) struct Status {
     pub(crate) tools_running: bool,
     /// How many turns have ended.
     pub(crate) results: u64,
-    /// What the last of them reports as its error, if it does.
-    pub(crate) failure: Option<String>,
     /// When the agent last wrote something. A change of this alone wakes nothing.
     pub(crate) heard: Instant,
     /// Why the dispatcher has stopped reading, if not because stdout ended.
@@ -73,7 +72,6 @@ impl Status {
             unclear: false,
             tools_running: false,
             results: 0,
-            failure: None,
             heard: Instant::now(),
             stopped: None,
             ended: false,
@@ -87,20 +85,23 @@ impl Status {
         *self.writes.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies the state of the machine. True if something changed.
-    pub(crate) fn update(&mut self, machine: &HostLink, outgoing: bool, ended: bool) -> bool {
+    /// Copies the state of the machine and of the transcript. True if something changed.
+    pub(crate) fn update(
+        &mut self,
+        machine: &HostLink,
+        turns: TurnState,
+        outgoing: bool,
+        ended: bool,
+    ) -> bool {
         let before = (self.between_turns, self.idle, self.asking, self.unclear, self.tools_running);
         let counted = (self.results, self.ended);
-        self.between_turns = machine.is_between_turns();
-        self.idle = machine.may_close() && !outgoing;
+        self.between_turns = machine.is_between_turns(turns);
+        self.idle = machine.may_close(turns) && !outgoing;
         self.asking = machine.open_asks().next().is_some();
-        self.unclear = machine.is_unclear();
+        self.unclear = turns.is_unclear();
         self.tools_running = machine.awaits_tools();
-        self.results = machine.results();
+        self.results = turns.results();
         self.ended = ended;
-        if self.failure.as_deref() != machine.failure() {
-            self.failure = machine.failure().map(str::to_owned);
-        }
         before != (self.between_turns, self.idle, self.asking, self.unclear, self.tools_running)
             || counted != (self.results, self.ended)
     }

@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Answers a request for permission that was left open: its id comes with
-    /// [`PermissionAsked`](duologue_protocol::transcript::PermissionAsked).
+    /// [`PermissionAskedEvent`](duologue_protocol::transcript::PermissionAskedEvent).
     ///
     /// # Errors
     /// If it is not open.

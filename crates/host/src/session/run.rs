@@ -250,7 +250,7 @@ async fn supervise(
     let was_live = matches!(&*inner.phase.borrow(), Phase::Live(live) if live.number == number);
     if !was_live && gone.reason.is_none() {
         // The result of a run that did not go live may contain the reason.
-        gone.reason = live.link.status().borrow().failure.clone();
+        gone.reason = lock(&inner.router).failure().map(str::to_owned);
     }
     let error = Error::Gone(Arc::new(gone));
     let again = was_live

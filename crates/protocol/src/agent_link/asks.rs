@@ -1,4 +1,4 @@
-//! What the agent has asked and the host has not answered.
+//! The open requests of the agent.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,7 @@ use crate::control::{AgentRequest, ControlRequestToHost};
 use crate::id::RequestId;
 use crate::text::Text;
 
-/// The open questions of the agent, in the order in which they were asked. Taking one out is the
-/// only way to end it.
+/// The open requests of the agent, oldest first. Taking one out is the only way to end it.
 #[derive(Debug, Default)]
 pub(super) struct Asks {
     open: BTreeMap<u64, Ask>,
@@ -15,15 +14,15 @@ pub(super) struct Asks {
 }
 
 #[derive(Debug)]
-pub(super) struct Ask {
-    pub(super) id: RequestId,
-    pub(super) request: Box<AgentRequest>,
+pub(crate) struct Ask {
+    pub(crate) id: RequestId,
+    pub(crate) request: Box<AgentRequest>,
     /// Whether the host was sent a line, and not only the tool call.
     pub(super) sent: bool,
 }
 
 impl Ask {
-    /// The call that waits for this answer.
+    /// The tool call that waits for the answer.
     pub(super) fn call(&self) -> Option<&str> {
         match &*self.request {
             AgentRequest::CanUseTool(ask) => ask.tool_use_id.as_str(),
@@ -31,7 +30,7 @@ impl Ask {
         }
     }
 
-    /// Whether a person must act before the agent can go on.
+    /// Whether a user must act before the agent can continue.
     pub(super) fn is_prompt(&self) -> bool {
         matches!(
             &*self.request,
@@ -53,7 +52,7 @@ impl Asks {
         self.open.remove(&key)
     }
 
-    /// The oldest question about this call; without a name, the oldest question about any.
+    /// The oldest request about this call; without an id, the oldest request about any call.
     pub(super) fn about(&self, call: Option<&Text>) -> Option<&Ask> {
         self.open.values().find(|ask| match (ask.call(), call) {
             (Some(asked), Some(call)) => asked == call.as_str(),

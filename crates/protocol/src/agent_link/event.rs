@@ -1,4 +1,4 @@
-//! What an [`AgentLink`](super::AgentLink) says and is told.
+//! The events of an [`AgentLink`](super::AgentLink), and the answers that it takes.
 
 use std::fmt;
 
@@ -18,25 +18,25 @@ use crate::wire::Wire;
 pub enum AgentEvent {
     /// A turn begins. End it with [`end_turn`](super::AgentLink::end_turn); the next waits for that.
     TurnBegins(Box<TurnStart>),
-    /// The host asks for something. Answer it once.
+    /// A request of the host. Answer it once.
     Asked {
         /// The request.
         key: RequestKey,
-        /// What is asked.
+        /// Its content.
         request: Box<HostRequest>,
     },
-    /// A question of the agent has ended.
+    /// A request of the agent has ended.
     Answered {
-        /// The question.
+        /// The request.
         id: RequestId,
         /// How it ended.
         outcome: Outcome,
     },
-    /// The host wants the agent to stop. It has been answered already.
+    /// The host interrupts the agent. The request has been answered already.
     Interrupted(Interruption),
-    /// The host will say nothing more. Finish what is open, then leave.
+    /// The host's input has ended. Finish what is open, then exit.
     HostEnded,
-    /// A line that the agent may not survive: say this on stderr and leave.
+    /// A line that ends the agent: print this on stderr and exit.
     Fatal(Fatal),
 }
 
@@ -44,9 +44,9 @@ pub enum AgentEvent {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TurnStart {
-    /// The prompts that it answers, in their order; none if nobody asked for it.
+    /// The prompts that it answers, oldest first. Empty for a turn without a prompt of the host.
     pub prompts: Vec<Prompt>,
-    /// Who started it, if nobody asked for it.
+    /// What started it, if the host did not.
     pub origin: Option<Origin>,
 }
 
@@ -88,42 +88,41 @@ pub(super) fn join(prompts: &[Prompt]) -> Content {
     }
 }
 
-/// How a question of the agent ended.
+/// How a request of the agent ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The host answered.
     Success(Box<Success>),
-    /// The host said that it could not.
+    /// The host refused.
     Refused(Box<Failure>),
-    /// The host supplied the result of the tool that was asked about. Only the oldest descriptions
-    /// know this.
+    /// The host supplied the result of the tool. A legacy form.
     ToolResult(Box<ToolResultLine>),
-    /// The turn was interrupted; the host has been told that nobody waits any more.
+    /// The turn was interrupted, and the request withdrawn.
     Withdrawn,
-    /// The host is gone.
+    /// The host's input has ended.
     Ended,
 }
 
-/// How the host wants the agent to stop.
+/// How the host interrupts the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interruption {
     /// A turn is running, and ends now. Otherwise only work in the background is meant.
     pub in_turn: bool,
-    /// Another prompt wants to be next at once: the turn ends without complaint.
+    /// Another prompt has to run at once: the turn ends without an error.
     pub preempted: bool,
     /// Leave tasks in the background alone.
     pub spare_background: bool,
 }
 
-/// The consequence of a line that the CLI does not survive.
+/// How the CLI ends after a line that it does not accept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fatal {
-    /// What the CLI says on stderr.
+    /// What the CLI prints on stderr.
     pub message: String,
-    /// What it exits with.
+    /// The exit code.
     pub exit_code: u8,
 }
 
@@ -133,7 +132,7 @@ impl Fatal {
     }
 }
 
-/// Names a request of the host. Its id cannot: hosts may leave it out, or use it twice.
+/// Identifies a request of the host. Its id does not: a host may omit it or use it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestKey(pub(super) u64);
 
@@ -141,33 +140,33 @@ pub struct RequestKey(pub(super) u64);
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Reply {
-    /// It went well, with this payload.
+    /// Success, with this payload.
     Success(RawJson),
-    /// It went well, and there is nothing more to say.
+    /// Success, without a payload.
     Ack,
-    /// It did not go well.
+    /// An error.
     Error {
-        /// Why, in words.
+        /// The reason, for people.
         error: Text,
-        /// Why, for programs.
+        /// The reason, for programs.
         code: Option<Text>,
     },
-    /// This agent knows no request of that subtype.
+    /// The agent does not support requests of this subtype.
     Unsupported,
 }
 
 impl Reply {
-    /// It went well, with this payload.
+    /// Success, with this payload.
     pub fn of<T: Wire>(payload: &T) -> Self {
         Self::Success(RawJson::from_wire(payload))
     }
 
-    /// It did not go well.
+    /// An error.
     pub fn error(error: impl Into<Text>) -> Self {
         Self::Error { error: error.into(), code: None }
     }
 
-    /// It did not go well, and programs can tell why.
+    /// An error with a code for programs.
     pub fn coded(error: impl Into<Text>, code: impl Into<Text>) -> Self {
         Self::Error { error: error.into(), code: Some(code.into()) }
     }

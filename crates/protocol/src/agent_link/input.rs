@@ -1,10 +1,10 @@
-//! What a line of the host is to an agent, as the newest tested CLI reads it.
+//! How an agent reads a line of the host: as the newest tested CLI does.
 
 use crate::content::{Content, ContentBlock};
 use crate::control::{ControlResponse, HostRequest};
 use crate::id::{RequestId, Uuid};
 use crate::json::{RawJson, RawObject};
-use crate::legacy::ToolResultLine;
+use crate::legacy::agent_input::Legacy;
 use crate::line::{Decoded, Line};
 use crate::lines::{Prompt, UserMessage};
 use crate::text::Text;
@@ -13,7 +13,7 @@ use crate::wire::{Field, UnknownObject};
 
 use super::event::Fatal;
 
-/// What a line is.
+/// A line of the host.
 #[derive(Debug)]
 pub(super) enum Input {
     Prompt(Box<Prompt>),
@@ -27,35 +27,26 @@ pub(super) enum Input {
         error: String,
     },
     Response(Box<ControlResponse>),
-    /// New values for environment variables, of which none are taken.
+    /// New values for environment variables. They are not applied.
     Environment {
         id: Option<RequestId>,
     },
-    /// Only the oldest descriptions have it.
+    /// Only legacy hosts send it.
     Legacy(Legacy),
-    /// The real CLI passes over it in silence.
+    /// The real CLI ignores it.
     Ignored {
         why: &'static str,
     },
-    /// The real CLI dies of it.
+    /// The real CLI exits.
     Fatal(Fatal),
     Nothing,
-}
-
-/// A line that only the oldest descriptions have.
-#[derive(Debug)]
-pub(super) enum Legacy {
-    Approve(Option<Text>),
-    Deny(Option<Text>),
-    ToolResult(Box<ToolResultLine>),
-    Abort,
 }
 
 pub(super) fn read(line: &Line) -> Input {
     if line.is_blank() {
         return Input::Nothing;
     }
-    // Bytes that are no text are replaced, as the CLI does.
+    // Bytes that are not UTF-8 are replaced, as the CLI does.
     let Some(text) = line.as_str() else {
         return read(&Line::from(String::from_utf8_lossy(line.raw()).into_owned()));
     };
@@ -93,8 +84,8 @@ fn understood(message: ToAgent) -> Input {
     }
 }
 
-/// What is said of a first line that is no handshake, where that is wanted. The words are the CLI's own.
-pub(super) const NOT_HELLO: &str = "Error: --await-initialize requires the initialize control request as the first stdin line, and the first line is a different message.";
+/// The error if the first line is not `initialize` although it must be. The text is the CLI's.
+pub(super) const NOT_INITIALIZE: &str = "Error: --await-initialize requires the initialize control request as the first stdin line, and the first line is a different message.";
 
 const NO_REQUEST: &str = "Error: Missing request on control_request";
 
@@ -109,7 +100,7 @@ fn prompted(mut prompt: Box<Prompt>) -> Input {
     match &mut message.content {
         Field::Absent => return Input::Ignored { why: "the message has no content" },
         Field::Null => message.content = Field::Value(Content::Text(Text::default())),
-        // A result that the host supplies is no answer: the CLI drops it and runs a turn all the same.
+        // The CLI drops tool results of the host, and still runs a turn.
         Field::Value(Content::Blocks(blocks)) => {
             blocks.retain(|block| !matches!(block, ContentBlock::ToolResult(_)));
         }
@@ -122,7 +113,7 @@ fn wrong_role(role: &str) -> Input {
     Input::Fatal(Fatal::new(format!("Error: Expected message role 'user', got '{role}'")))
 }
 
-/// A line that is no message of this crate may still be one to the CLI, which looks at less.
+/// A line that is malformed here. The CLI checks fewer fields and may accept it.
 fn malformed(text: &str) -> Input {
     let text = text.trim_start_matches('\u{feff}');
     let Ok(value) = RawJson::parse(text) else { return unparsable(text, "SyntaxError") };
@@ -137,21 +128,21 @@ fn malformed(text: &str) -> Input {
 }
 
 fn unparsable(text: &str, error: &str) -> Input {
-    let kind = kind_by_sight(text).unwrap_or("unknown");
+    let kind = find_type(text).unwrap_or("unknown");
     let length = text.encode_utf16().count();
     Input::Fatal(Fatal::new(format!(
         "Error parsing streaming input line (type={kind}, {length} chars): {error}"
     )))
 }
 
-/// The first `"type":"…"` in a text that is no JSON.
-fn kind_by_sight(text: &str) -> Option<&str> {
+/// The first `"type":"…"` in a text that is not JSON.
+fn find_type(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("\"type\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
     rest.split_once('"').map(|(kind, _)| kind)
 }
 
-/// A prompt with a field of the wrong type: the CLI looks at the message and the uuid.
+/// A prompt with a field of the wrong type: the CLI checks only the message and the uuid.
 fn odd_prompt(value: &RawJson) -> Input {
     let Some(message) = value.get("message") else { return wrong_role("undefined") };
     match message.get("role") {

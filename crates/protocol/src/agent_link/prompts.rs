@@ -13,13 +13,13 @@ use super::event::TurnStart;
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
     waiting: VecDeque<Prompt>,
-    /// Turns that the agent wants by itself.
+    /// Turns without a prompt of the host.
     own: VecDeque<TurnStart>,
     seen: Seen,
 }
 
 impl Prompts {
-    /// Whether a prompt of this name has not been here before.
+    /// Whether no prompt had this uuid before.
     pub(super) fn is_new(&mut self, prompt: &Prompt) -> bool {
         prompt.uuid.as_str().is_none_or(|uuid| self.seen.note(uuid))
     }
@@ -40,7 +40,7 @@ impl Prompts {
         self.own.push_back(TurnStart { prompts, origin: Some(origin) });
     }
 
-    /// The next turn: all that wait, up to one that must stand alone.
+    /// The next turn: all prompts that wait, up to one that must be a turn of its own.
     pub(super) fn next_turn(&mut self) -> Option<TurnStart> {
         let Some(first) = self.waiting.pop_front() else { return self.own.pop_front() };
         let mut prompts = vec![first];
@@ -79,7 +79,7 @@ impl Prompts {
     }
 }
 
-/// Commands, and prompts that want no answer, are turns of their own.
+/// Slash commands, and prompts that need no answer, are turns of their own.
 fn may_join(prompt: &Prompt) -> bool {
     prompt.should_query.value() != Some(&false) && !is_command(prompt)
 }

@@ -1,4 +1,4 @@
-//! What the host has asked and the agent has not answered.
+//! The open requests of the host.
 
 use std::collections::BTreeMap;
 
@@ -38,13 +38,15 @@ impl AgentLink {
     pub fn answer(&mut self, key: RequestKey, reply: &Reply) -> Result<(), NotOpen> {
         let (id, subtype) = self.requests.open.remove(&key).ok_or(NotOpen)?;
         let is_handshake = subtype == "initialize";
-        let reply = match (&self.seeds, reply) {
-            (Some(_), Reply::Success(_)) if is_handshake => &Reply::Ack,
+        let reply = match (&self.legacy, reply) {
+            (Some(legacy), Reply::Success(_)) if is_handshake && !legacy.wants_payload() => {
+                &Reply::Ack
+            }
             _ => reply,
         };
         let mut response = reply.response(id.as_ref(), &subtype);
         if is_handshake
-            && self.seeds.is_none()
+            && self.legacy.is_none()
             && let Some(Response::Success(success)) = response.response.value_mut()
         {
             let permissions = |ask: &AgentRequest| matches!(ask, AgentRequest::CanUseTool(_));
@@ -56,17 +58,17 @@ impl AgentLink {
         Ok(())
     }
 
-    /// Leaves a request of the host unanswered. No good agent does.
+    /// Leaves a request of the host unanswered, for tests of hosts.
     pub fn leave_unanswered(&mut self, key: RequestKey) {
         self.requests.open.remove(&key);
     }
 
-    /// The id that the host gave a request that is open.
+    /// The id of an open request of the host.
     pub fn id_of(&self, key: RequestKey) -> Option<&RequestId> {
         self.requests.open.get(&key).and_then(|(id, _)| id.as_ref())
     }
 
-    /// A request that the machine can answer, it answers; all others are the application's.
+    /// Handles a request of the host: answers it, if the machine can, or delivers it.
     pub(super) fn requested(&mut self, id: Option<RequestId>, request: Box<HostRequest>) {
         match &*request {
             HostRequest::Interrupt(interrupt) => {
@@ -76,10 +78,15 @@ impl AgentLink {
             }
             HostRequest::CancelAsyncMessage(cancel) => {
                 let uuid = cancel.message_uuid.as_str().unwrap_or_default().to_owned();
-                let cancelled = self.take_back(&uuid);
+                let cancelled = self.cancel_prompt(&uuid);
                 self.reply_now(id.as_ref(), &serde_json::json!({ "cancelled": cancelled }));
             }
             other => {
+                if let (Some(legacy), HostRequest::Initialize(initialize)) =
+                    (&mut self.legacy, other)
+                {
+                    legacy.initialize(initialize);
+                }
                 let key = self.requests.add(id, other.tag());
                 self.events.push_back(AgentEvent::Asked { key, request });
             }
@@ -87,9 +94,9 @@ impl AgentLink {
     }
 
     fn interrupted_by_request(&mut self, id: Option<&RequestId>, cancel: bool, spare: bool) {
-        // The questions are withdrawn first, then comes the receipt; the turn ends after that.
+        // Requests of the agent are withdrawn first, then the receipt is sent; the turn ends after that.
         self.interrupt(false, spare);
-        let cancelled = if cancel { self.throw_away_queue() } else { Vec::new() };
+        let cancelled = if cancel { self.discard_queue() } else { Vec::new() };
         let queued: Vec<String> = self.queued_uuids();
         let mut receipt = serde_json::json!({ "still_queued": queued });
         if cancel && let Some(fields) = receipt.as_object_mut() {

@@ -1,5 +1,6 @@
 //! Turns: which prompts begin one, which are folded into one, and how one ends.
 
+use crate::legacy::agent_output;
 use crate::lines::{
     CommandLifecycle, CommandState, Priority, Prompt, TerminalReason, TurnResult, User, UserMessage,
 };
@@ -10,7 +11,6 @@ use crate::wire::Field;
 
 use super::AgentLink;
 use super::event::{AgentEvent, TurnStart, join};
-use super::seeds;
 
 /// The turn that runs.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// The turn must stop. True if it did not know yet.
+    /// Interrupts the turn. False if it was interrupted before.
     pub(super) const fn interrupt(&mut self) -> bool {
         !std::mem::replace(&mut self.interrupted, true)
     }
@@ -30,19 +30,19 @@ impl Running {
 
 impl AgentLink {
     pub(super) fn prompted(&mut self, prompt: Prompt) {
-        if self.seeds.is_some() {
-            self.transmit.push_back(seeds::echo(&prompt));
+        if self.legacy.is_some() {
+            self.transmit.push_back(agent_output::echo(&prompt));
         }
         if !self.prompts.is_new(&prompt) {
-            // The CLI says it again, and does nothing.
-            self.say_again(&prompt, None);
+            // The CLI echoes it, and does nothing else.
+            self.echo_prompt(&prompt, None);
             return;
         }
         let at_once = prompt.priority.value() == Some(&Priority::Now);
         if self.turn.is_none() {
-            self.tell_state_as(SessionState::Running);
+            self.report_state_as(SessionState::Running);
         }
-        self.tell(&prompt, CommandState::Queued);
+        self.report(&prompt, CommandState::Queued);
         self.prompts.add(prompt);
         if self.turn.is_none() {
             self.next_turn();
@@ -51,7 +51,7 @@ impl AgentLink {
         }
     }
 
-    /// Wants a turn that nobody asked for: something happened in the background. It begins when no
+    /// Requests a turn without a prompt of the host, for something that happened in the background. It begins when no
     /// other turn runs and no prompt waits.
     pub fn begin_own_turn(&mut self, origin: Origin, prompt: Option<Prompt>) {
         self.prompts.add_own(origin, prompt);
@@ -62,23 +62,23 @@ impl AgentLink {
 
     fn next_turn(&mut self) {
         if let Some(start) = self.prompts.next_turn() {
-            // All but the last are said again alone, the last with all of their texts.
+            // All but the last are echoed alone, the last with all of their texts.
             for prompt in start.prompts.split_last().map_or(&[][..], |(_, rest)| rest) {
-                self.say_again(prompt, None);
+                self.echo_prompt(prompt, None);
             }
             self.turn =
                 Some(Running { start: start.clone(), folded: Vec::new(), interrupted: false });
-            self.tell_state();
+            self.report_state();
             for prompt in &start.prompts {
-                self.tell(prompt, CommandState::Started);
+                self.report(prompt, CommandState::Started);
             }
             self.events.push_back(AgentEvent::TurnBegins(Box::new(start)));
         } else {
-            self.tell_state();
+            self.report_state();
         }
     }
 
-    /// Says the prompts of the turn again, if the host wants that. Due after `init`.
+    /// Echoes the prompts of the turn, if the host wants that. Call it after `init`.
     pub fn replay_prompts(&mut self, timestamp: Option<Text>) {
         let Some(turn) = &self.turn else { return };
         if turn.start.origin.is_some() {
@@ -88,12 +88,12 @@ impl AgentLink {
             let mut merged = last.clone();
             let content = join(&turn.start.prompts);
             merged.message = UserMessage::new().role("user").content(content).into();
-            self.say_again(&merged, Some(timestamp.unwrap_or_default()));
+            self.echo_prompt(&merged, Some(timestamp.unwrap_or_default()));
         }
     }
 
-    fn say_again(&mut self, prompt: &Prompt, timestamp: Option<Text>) {
-        if !self.replay || self.seeds.is_some() {
+    fn echo_prompt(&mut self, prompt: &Prompt, timestamp: Option<Text>) {
+        if !self.replay || self.legacy.is_some() {
             return;
         }
         let mut line = User::new().is_replay(true);
@@ -108,15 +108,15 @@ impl AgentLink {
         self.say(Box::new(line));
     }
 
-    /// Takes the prompts that wait into the running turn. Due after the result of a tool.
+    /// Takes the prompts that wait into the running turn. Call it after the result of a tool.
     pub fn fold(&mut self, timestamp: Option<Text>) -> Vec<Prompt> {
         if self.turn.as_ref().is_none_or(|turn| turn.interrupted) {
             return Vec::new();
         }
         let folded = self.prompts.fold();
         for prompt in &folded {
-            self.say_again(prompt, Some(timestamp.clone().unwrap_or_default()));
-            self.tell(prompt, CommandState::Started);
+            self.echo_prompt(prompt, Some(timestamp.clone().unwrap_or_default()));
+            self.report(prompt, CommandState::Started);
         }
         if let Some(turn) = &mut self.turn {
             turn.folded.extend(folded.iter().cloned());
@@ -130,13 +130,13 @@ impl AgentLink {
         prompts.filter_map(|prompt| prompt.uuid.value().cloned()).collect()
     }
 
-    /// Ends the running turn with this result; the prompts that wait become the next. What the
-    /// machine knows is filled in. False, and nothing happens, if no turn runs.
+    /// Ends the running turn with this result. The machine fills in prompts, origin and index. The prompts that wait become
+    /// the next turn. False if no turn runs; then nothing happens.
     pub fn end_turn(&mut self, mut result: TurnResult) -> bool {
         let uuids = self.turn_prompts();
         let Some(turn) = self.turn.take() else { return false };
         for prompt in &turn.folded {
-            self.tell(prompt, CommandState::Completed);
+            self.report(prompt, CommandState::Completed);
         }
         if let Some(last) = uuids.last() {
             result = result.user_message_uuid(last.clone()).user_message_uuids(uuids);
@@ -148,7 +148,7 @@ impl AgentLink {
         result = result.queued_turn_count(0_u64).result_index(self.results);
         self.results += 1;
         self.last_failed = result.is_error.is_true();
-        // Nobody could answer: the CLI counts such a prompt as cancelled, but not one that took too many turns.
+        // The CLI counts a prompt without an answer as cancelled, but not one that took too many turns.
         let was_refused = matches!(
             result.terminal_reason.value(),
             Some(TerminalReason::ApiError | TerminalReason::BudgetExhausted)
@@ -164,15 +164,15 @@ impl AgentLink {
             CommandState::Completed
         };
         for prompt in &turn.start.prompts {
-            self.tell(prompt, became.clone());
+            self.report(prompt, became.clone());
         }
         self.early.clear();
         self.next_turn();
         true
     }
 
-    /// Whether work goes on in the background. Once the host's lines have ended, results wait for it, as
-    /// they do with the CLI: they come when it is done, after the turn that tells of it.
+    /// Sets whether tasks run in the background. Once the host's input has ended, results wait for them, as with the CLI:
+    /// they are sent when the tasks are done, after the turn that reports them.
     pub fn hold_results(&mut self, hold: bool) {
         self.holding = hold;
         if !hold && self.is_idle() {
@@ -180,30 +180,30 @@ impl AgentLink {
         }
     }
 
-    /// Whether something works beside the conversation that will speak up by itself: until then the session is not
-    /// idle, though no turn runs.
+    /// Sets whether something runs beside the turns that will begin a turn. Until then the session is not idle, although no
+    /// turn runs.
     pub fn work_beside(&mut self, works: bool) {
         let before = std::mem::replace(&mut self.works_beside, works);
         if before != works {
-            self.tell_state();
+            self.report_state();
         }
     }
 
-    /// Takes one prompt that waits back.
-    pub(super) fn take_back(&mut self, uuid: &str) -> bool {
+    /// Cancels one prompt that waits. False if it does not wait.
+    pub(super) fn cancel_prompt(&mut self, uuid: &str) -> bool {
         let found = self.prompts.waiting().find(|prompt| prompt.uuid.as_str() == Some(uuid));
         let Some(prompt) = found.cloned() else { return false };
         self.prompts.cancel(uuid);
-        self.tell(&prompt, CommandState::Cancelled);
+        self.report(&prompt, CommandState::Cancelled);
         true
     }
 
-    pub(super) fn throw_away_queue(&mut self) -> Vec<String> {
-        let thrown = self.prompts.cancel_all();
-        for prompt in &thrown {
-            self.tell(prompt, CommandState::Cancelled);
+    pub(super) fn discard_queue(&mut self) -> Vec<String> {
+        let discarded = self.prompts.cancel_all();
+        for prompt in &discarded {
+            self.report(prompt, CommandState::Cancelled);
         }
-        thrown.iter().filter_map(|prompt| prompt.uuid.as_str().map(str::to_owned)).collect()
+        discarded.iter().filter_map(|prompt| prompt.uuid.as_str().map(str::to_owned)).collect()
     }
 
     pub(super) fn queued_uuids(&self) -> Vec<String> {
@@ -211,8 +211,8 @@ impl AgentLink {
         waiting.filter_map(|prompt| prompt.uuid.as_str().map(str::to_owned)).collect()
     }
 
-    /// What becomes of a prompt is told only if the host gave it a name.
-    fn tell(&mut self, prompt: &Prompt, state: CommandState) {
+    /// Reports the state of a prompt, if it has a uuid.
+    fn report(&mut self, prompt: &Prompt, state: CommandState) {
         let Some(uuid) = prompt.uuid.value() else { return };
         let mut line = CommandLifecycle::new().command_uuid(uuid.clone()).state(state);
         line = line.uuid(self.ids.uuid());

@@ -1,51 +1,41 @@
-//! Control lines of the agent: its requests, its answers, and what it takes back.
+//! Control lines of the agent: its requests, its answers and its withdrawals.
 
-use crate::control::{
-    CancelAsyncMessageReply, ControlResponse, Failure as ErrorBody, InterruptReply, Response,
-};
+use crate::control::{ControlRequestToHost, ControlResponse, Failure as ErrorBody, Response};
 use crate::id::RequestId;
 use crate::ledger::Salvage;
-use crate::line::{Decoded, Line};
+use crate::line::Line;
 use crate::to_host::ToHost;
 use crate::wire::Wire as _;
 
-use super::event::{Failure, LinkEvent, Route};
-use super::{HostLink, TakesBack};
+use super::HostLink;
+use super::event::{Failure, LinkEvent};
 
 impl HostLink {
-    pub(super) fn control(&mut self, line: &Line, decoded: &Decoded<ToHost>) -> Route {
-        match decoded {
-            Decoded::Known(ToHost::ControlRequest(asks))
-            | Decoded::Unknown(ToHost::ControlRequest(asks)) => {
-                if let (Some(id), Some(request)) = (asks.request_id.value(), asks.request.value())
-                    && self.asked.asked(id)
-                {
-                    let request = Box::new(request.clone());
-                    self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
-                }
-                Route::Control
-            }
-            Decoded::Known(ToHost::ControlResponse(response)) => {
-                self.replied(response);
-                Route::Control
-            }
-            Decoded::Unknown(ToHost::ControlResponse(_)) => {
+    pub(super) fn control(&mut self, line: &Line, message: &ToHost) {
+        match message {
+            ToHost::ControlRequest(request) => self.requested(request),
+            ToHost::ControlResponse(response)
+                if matches!(response.response.value(), Some(Response::Unknown(_))) =>
+            {
                 let fault = "it is neither a success nor an error";
-                self.salvage_control(&Salvage::of(line.raw()), fault);
-                Route::Control
+                self.salvage_control("control_response", &Salvage::of(line.raw()), fault);
             }
-            Decoded::Known(ToHost::ControlCancelRequest(cancel)) => {
-                match cancel.request_id.value() {
-                    Some(id) => self.withdrawn(id),
-                    None => self.activity.unclear(),
+            ToHost::ControlResponse(response) => self.replied(response),
+            ToHost::ControlCancelRequest(cancel) => {
+                if let Some(id) = cancel.request_id.value() {
+                    self.withdrawn(id);
                 }
-                Route::Control
             }
-            Decoded::Malformed(fault) => {
-                self.salvage_control(&Salvage::of(line.raw()), &fault.to_string());
-                Route::Conversation
-            }
-            _ => Route::Conversation,
+            _ => {}
+        }
+    }
+
+    fn requested(&mut self, line: &ControlRequestToHost) {
+        if let (Some(id), Some(request)) = (line.request_id.value(), line.request.value())
+            && self.asked.asked(id)
+        {
+            let request = Box::new(request.clone());
+            self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
         }
     }
 
@@ -55,22 +45,20 @@ impl HostLink {
         }
     }
 
-    /// A control line cannot be read. The side that waits for it must not wait for ever.
-    pub(super) fn salvage_control(&mut self, line: &Salvage<'_>, fault: &str) {
-        let Some(id) = line.string("request_id").map(RequestId::from) else {
-            return self.activity.unclear();
-        };
-        match line.kind().as_deref() {
-            Some("control_request") => {
+    /// Handles a control line that could not be decoded, so that no side waits for it for ever.
+    pub(super) fn salvage_control(&mut self, kind: &str, line: &Salvage<'_>, fault: &str) {
+        let Some(id) = line.string("request_id").map(RequestId::from) else { return };
+        match kind {
+            "control_request" => {
                 let error = format!("malformed control request: {fault}");
                 self.transmit.push_back(ControlResponse::error(id, error).to_line());
             }
-            Some("control_response") => {
+            "control_response" => {
                 let failure = format!("the answer could not be read: {fault}");
                 self.refuse(&id, &failure);
                 self.send_held();
             }
-            Some("control_cancel_request") => self.withdrawn(&id),
+            "control_cancel_request" => self.withdrawn(&id),
             _ => {}
         }
     }
@@ -82,47 +70,23 @@ impl HostLink {
     }
 
     fn replied(&mut self, response: &ControlResponse) {
-        let Some(id) = response.request_id() else {
-            return self.activity.unclear();
-        };
-        // A second answer, an answer after a timeout, an echo of our own: nobody waits for it.
+        let Some(id) = response.request_id() else { return };
+        // Not open: a second answer, one after its timeout, or an echo of the host's own answer.
         if self.pending.take(id).is_none() {
             return;
         }
-        let taking_back = self.taking_back.remove(id);
         let outcome = match response.response.value() {
             Some(Response::Success(success)) => {
-                match taking_back {
-                    Some(TakesBack::Prompt(uuid)) => {
-                        let reply = success.read::<CancelAsyncMessageReply>().unwrap_or_default();
-                        if reply.cancelled.is_true() {
-                            self.activity.cancelled(&uuid);
-                        }
-                    }
-                    Some(TakesBack::Named) => {
-                        let reply = success.read::<InterruptReply>().unwrap_or_default();
-                        for uuid in reply.cancelled.items() {
-                            self.activity.cancelled(uuid);
-                        }
-                    }
-                    None => {}
-                }
-                // Questions of an earlier host that are still open come with the handshake.
+                // Open requests to an earlier host come with the handshake.
                 let pending = [
                     success.pending_permission_requests.items(),
                     success.pending_user_dialog_requests.items(),
                     success.pending_elicitation_requests.items(),
                 ];
-                for asks in pending.into_iter().flatten() {
-                    if let (Some(id), Some(request)) =
-                        (asks.request_id.value(), asks.request.value())
-                        && self.asked.asked(id)
-                    {
-                        let request = Box::new(request.clone());
-                        self.events.push_back(LinkEvent::Asked { id: id.clone(), request });
-                    }
+                for request in pending.into_iter().flatten() {
+                    self.requested(request);
                 }
-                Ok(success.clone())
+                Ok(Box::new(success.clone()))
             }
             Some(Response::Error(failure)) => Err(Failure::Refused(failure.clone())),
             _ => {
@@ -131,7 +95,6 @@ impl HostLink {
                 Err(Failure::Refused(body))
             }
         };
-        let outcome = outcome.map(Box::new);
         self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });
         self.send_held();
     }
@@ -145,7 +108,6 @@ impl HostLink {
     }
 
     pub(super) fn fail(&mut self, id: &RequestId, failure: Failure) {
-        self.taking_back.remove(id);
         if self.pending.take(id).is_some() {
             let outcome = Err(failure);
             self.events.push_back(LinkEvent::Replied { id: id.clone(), outcome });

@@ -1,4 +1,4 @@
-//! What a [`HostLink`](super::HostLink) says and is told.
+//! The events of a [`HostLink`](super::HostLink), and the answers that it takes.
 
 use std::fmt;
 
@@ -19,14 +19,14 @@ pub enum LinkEvent {
         /// Its answer, or why there is none.
         outcome: Result<Box<Success>, Failure>,
     },
-    /// The agent asks for something. Answer it once.
+    /// A request of the agent. Answer it once.
     Asked {
         /// The request.
         id: RequestId,
-        /// What is asked.
+        /// Its content.
         request: Box<AgentRequest>,
     },
-    /// The agent no longer asks: stop working on it and answer nothing.
+    /// The agent has withdrawn a request: stop working on it and do not answer.
     Withdrawn {
         /// The request.
         id: RequestId,
@@ -37,11 +37,11 @@ pub enum LinkEvent {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The agent said no.
+    /// The agent refused.
     Refused(ErrorBody),
     /// The agent did not answer in time.
     TimedOut,
-    /// The agent is gone.
+    /// The agent has ended.
     Ended,
 }
 
@@ -63,18 +63,18 @@ impl std::error::Error for Failure {}
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// It went well, with this payload.
+    /// Success, with this payload.
     Success(RawJson),
-    /// It went well, and there is nothing more to say.
+    /// Success, without a payload.
     Ack,
-    /// It did not go well.
+    /// An error, with its reason.
     Error(Text),
-    /// This host knows no request of that subtype.
+    /// The host does not support requests of this subtype.
     Unsupported(Text),
 }
 
 impl Answer {
-    /// It went well, with this payload.
+    /// Success, with this payload.
     pub fn of<T: Wire>(payload: &T) -> Self {
         Self::Success(RawJson::from_wire(payload))
     }
@@ -104,15 +104,3 @@ impl fmt::Display for NotOpen {
 }
 
 impl std::error::Error for NotOpen {}
-
-/// Where a line goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Route {
-    /// To the consumer of the conversation.
-    Conversation,
-    /// The machine has served it. The transcript should see it all the same.
-    Control,
-    /// Nobody needs it.
-    Dropped,
-}

@@ -8,7 +8,7 @@ use super::choice::{Delivery, Skills, SystemPrompt};
 use super::error::LaunchError;
 use super::flags::{V1, V2_0, V2_1_52, V2_1_197};
 use super::options::Launch;
-use super::roads::by_flags;
+use super::to_flags::by_flags;
 use super::version::CliVersion;
 
 /// The request, for this version.

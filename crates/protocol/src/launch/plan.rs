@@ -12,7 +12,7 @@ use super::error::LaunchError;
 use super::flags::AWAIT_INITIALIZE;
 use super::options::Launch;
 use super::version::CliVersion;
-use super::{check, handshake, roads};
+use super::{check, handshake, to_flags};
 
 /// How to start the agent: what [`Launch::plan`] gives a host to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ impl Launch {
     pub fn plan(&self, version: Option<&CliVersion>) -> Result<LaunchPlan, LaunchError> {
         check::all(self)?;
         let mut argv = Argv::new(version, self.argv_budget);
-        roads::all(self, &mut argv)?;
+        to_flags::all(self, &mut argv)?;
         let done = argv.finish()?;
         let managed = done.managed_settings_in_initialize
             || self.managed_settings_delivery == Delivery::Initialize;

@@ -1,12 +1,10 @@
-//! [`Reading`]: what a line means for the ledger, whether it could be decoded or not.
+//! [`Reading`]: what a line means for the ledger. Mostly for lines that could not be decoded.
 
 use crate::id::Uuid;
-use crate::line::{Decoded, Line};
-use crate::lines::{CommandLifecycle, CommandState, ResultSubtype, TurnResult};
+use crate::lines::{CommandState, ResultSubtype, TurnResult};
 use crate::message::{Origin, OriginKind};
-use crate::system::{SessionState, System, TaskStatus, TaskType};
+use crate::system::{System, TaskStatus, TaskType};
 use crate::text::Text;
-use crate::to_host::ToHost;
 
 use super::salvage::Salvage;
 
@@ -15,16 +13,13 @@ use super::salvage::Salvage;
 pub(crate) enum Reading {
     /// Nothing.
     Nothing,
-    /// A turn begins. It answers these prompts.
-    Began { prompts: Vec<Uuid> },
-    /// An introduction that could not be read. It begins a turn if none runs: agents introduce themselves
-    /// twice, too.
+    /// An introduction. It begins a turn if none runs: some agents introduce themselves twice.
     MayHaveBegun { prompts: Vec<Uuid> },
-    /// The main agent says something, in answer to these prompts.
-    Spoke { prompts: Vec<Uuid> },
-    /// A turn ends. If the result could not be read, this one stands in for it.
-    Ended { result: Box<TurnResult>, readable: bool },
-    /// What became of a prompt.
+    /// The main agent wrote something.
+    Spoke,
+    /// A turn ends, with a result that stands in for the one that could not be decoded.
+    Ended { result: Box<TurnResult> },
+    /// The state of a prompt.
     Command { uuid: Uuid, state: CommandState },
     /// Nothing more happens without input.
     Idle,
@@ -34,72 +29,22 @@ pub(crate) enum Reading {
     TaskEnded(String),
     /// All tasks in the background that keep the conversation open.
     Tasks(Vec<String>),
-    /// It may have said that something has ended, but cannot be read.
+    /// The line may have ended something.
     Unclear,
 }
 
 /// What a line means that could not be decoded.
 #[derive(Clone, Debug)]
 pub(crate) struct Salvaged {
-    /// The name of the line.
+    /// The uuid of the line.
     pub(crate) uuid: Option<String>,
     pub(crate) reading: Reading,
 }
 
 impl Reading {
-    /// What a line means. A line that could not be decoded is searched for what can be read of it.
-    pub(crate) fn of(decoded: &Decoded<ToHost>, line: &Line) -> Salvaged {
-        let fault = match decoded {
-            Decoded::Known(message) => return Self::known(message),
-            Decoded::Unknown(message @ ToHost::Result(_)) => return Self::known(message),
-            Decoded::Unknown(_) => String::new(),
-            Decoded::Malformed(fault) => fault.to_string(),
-        };
-        Self::salvage(line.raw(), &fault)
-    }
-
-    fn known(message: &ToHost) -> Salvaged {
-        let uuid = message.uuid().map(|uuid| uuid.as_str().to_owned());
-        Salvaged { uuid, reading: Self::of_message(message) }
-    }
-
-    /// What a message means.
-    pub(crate) fn of_message(message: &ToHost) -> Self {
-        match message {
-            ToHost::Result(result) => Self::Ended { result: result.clone(), readable: true },
-            ToHost::CommandLifecycle(line) => Self::of_command(line),
-            ToHost::Assistant(line) if line.parent_tool_use_id.value().is_none() => {
-                let named = line.user_message_uuid.value().into_iter();
-                let prompts = named.chain(line.user_message_uuids.items()).cloned().collect();
-                Self::Spoke { prompts }
-            }
-            ToHost::StreamEvent(line) if line.parent_tool_use_id.value().is_none() => {
-                Self::Spoke { prompts: Vec::new() }
-            }
-            ToHost::System(system) => Self::of_system(system),
-            _ => Self::Nothing,
-        }
-    }
-
-    fn of_command(line: &CommandLifecycle) -> Self {
-        match (line.command_uuid.value(), line.state.value()) {
-            (Some(uuid), Some(state)) => {
-                Self::Command { uuid: uuid.detach(), state: state.clone() }
-            }
-            _ => Self::Unclear,
-        }
-    }
-
-    pub(crate) fn of_system(system: &System) -> Self {
+    /// What a system line means for background tasks.
+    pub(crate) fn of_task(system: &System) -> Self {
         match system {
-            System::Init(init) => Self::Began { prompts: init.user_message_uuids.items().to_vec() },
-            System::Result(line) => {
-                Self::Ended { result: Box::new(line.as_result()), readable: true }
-            }
-            System::SessionStateChanged(line) => match line.state.value() {
-                Some(SessionState::Idle) => Self::Idle,
-                _ => Self::Nothing,
-            },
             System::BackgroundTasksChanged(line) if line.tasks.value().is_some() => {
                 let tasks = line.tasks.items().iter();
                 let tasks = tasks.filter(|task| holds_open(task.task_type.value()));
@@ -128,7 +73,7 @@ impl Reading {
         }
     }
 
-    /// What these bytes mean: a line that could not be decoded, or the beginning of one.
+    /// What these bytes mean: a line that could not be decoded, or the beginning of one. `fault` describes why.
     pub(crate) fn salvage(bytes: &[u8], fault: &str) -> Salvaged {
         let salvage = Salvage::of(bytes);
         let reading = Self::of_salvage(&salvage, fault);
@@ -149,7 +94,7 @@ impl Reading {
                 }
             }
             Some("assistant" | "stream_event") => match line.string("parent_tool_use_id") {
-                None => Self::Spoke { prompts: Vec::new() },
+                None => Self::Spoke,
                 Some(_) => Self::Nothing,
             },
             Some("user") => Self::Nothing,
@@ -187,14 +132,14 @@ impl Reading {
             },
             Some("task_started" | "task_progress") => Self::Nothing,
             Some("task_updated") => of_status(task, line.string("status"), true),
-            // A new kind of line. If it is about a task, it may tell its end.
+            // A new kind of line. If it is about a task, it may report its end.
             Some(_) if task.is_some() => of_status(task, line.string("status"), true),
             Some(_) => Self::Nothing,
             None => Self::Unclear,
         }
     }
 
-    /// A result in place of one that could not be read.
+    /// A result in place of one that could not be decoded.
     fn stand_in(line: &Salvage<'_>, fault: &str) -> Self {
         let error = format!("the result is malformed: {fault}");
         let mut result = TurnResult::new()
@@ -212,7 +157,7 @@ impl Reading {
         if line.has_object("origin") {
             result = result.origin(Origin::new().kind(OriginKind::Unclassified));
         }
-        Self::Ended { result: Box::new(result), readable: false }
+        Self::Ended { result: Box::new(result) }
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) struct Turn {
     over: Vec<Uuid>,
     /// The agent has introduced it.
     introduced: bool,
-    /// The host has asked for it, or could expect it: the agent had work before.
-    expected: bool,
+    /// The host waits for its result: it answers a prompt, or the conversation had one before.
+    pub(super) expected: bool,
     /// The main agent has said something in it.
     pub(super) spoken: bool,
     /// The host has asked for an interrupt while it ran.
@@ -68,11 +68,6 @@ impl Turns {
         self.open.back().is_none_or(|turn| turn.introduced && turn.spoken)
     }
 
-    /// Whether a turn runs that was introduced and has not said anything.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.open.back().is_some_and(|turn| !turn.spoken)
-    }
-
     /// Whether a turn is open that the host must wait for.
     pub(crate) fn any_expected(&self) -> bool {
         self.open.iter().any(|turn| turn.expected)
@@ -88,7 +83,6 @@ impl Turns {
         if !self.is_new() {
             if let Some(turn) = self.open.back_mut() {
                 turn.introduced |= introduced;
-                turn.expected |= expected;
             }
             return None;
         }

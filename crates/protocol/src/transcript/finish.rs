@@ -68,10 +68,10 @@ impl Transcript {
     /// Follows a line that could not be decoded.
     pub(super) fn salvaged(&mut self, reading: &Reading) {
         match reading {
-            Reading::Ended { result, readable } => {
+            Reading::Ended { result } => {
                 // A stray one ends nothing.
                 if self.ledger.has_open_turn() {
-                    self.finish_turn(result, *readable);
+                    self.finish_turn(result, false);
                 }
             }
             Reading::MayHaveBegun { prompts } => {

@@ -18,7 +18,7 @@ impl Transcript {
         | System::TaskUpdated(_)
         | System::TaskNotification(_) = system
         {
-            self.ledger.follow(&Reading::of_system(system));
+            self.ledger.follow(&Reading::of_task(system));
         }
         match system {
             System::Init(init) => self.init(init),

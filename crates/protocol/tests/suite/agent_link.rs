@@ -386,7 +386,7 @@ fn lines_that_are_fatal_are_fatal_in_the_same_words() {
         assert!(link.is_done());
         assert_eq!(link.exit_code(), 1);
         assert_eq!(said(&mut link), Vec::<Value>::new(), "{line}");
-        // With the seeds' forms, an error line comes instead, and life goes on.
+        // A lenient link answers with an error line instead, and continues.
         let mut link = AgentLink::new().lenient();
         link.handle_line(&Line::from(line));
         assert_eq!(said(&mut link)[0]["error"]["type"], "invalid_request");

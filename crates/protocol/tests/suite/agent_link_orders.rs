@@ -211,15 +211,15 @@ fn the_oldest_forms_tell_the_same() {
         let plain = heard(&lines);
         assert!(plain.len() > 3, "{}: {plain:?}", recording.name);
         assert_eq!(heard(&say(AgentLink::new())), plain, "{}", recording.name);
-        assert_eq!(heard(&say(AgentLink::new().seeds())), plain, "{}", recording.name);
-        let by_system_line = say(AgentLink::new().seeds_with_system_result());
+        assert_eq!(heard(&say(AgentLink::new().legacy())), plain, "{}", recording.name);
+        let by_system_line = say(AgentLink::new().legacy_with_system_result());
         assert_eq!(heard(&by_system_line), plain, "{}", recording.name);
     }
 }
 
 #[test]
 fn the_oldest_forms_are_what_was_described() {
-    let mut link = AgentLink::new().seeds();
+    let mut link = AgentLink::new().legacy();
     hear(&mut link, &request("r1", json!({ "subtype": "initialize" })));
     let Some(AgentEvent::Asked { key, .. }) = link.poll_event() else { panic!() };
     link.answer(key, &Reply::of(&duologue_protocol::RawObject::default())).unwrap();
@@ -246,7 +246,7 @@ fn the_oldest_forms_are_what_was_described() {
     assert_eq!(said(&mut link)[0]["request"]["subtype"], "sdk_control_interrupt");
     link.end_turn(done());
     assert_eq!(said(&mut link)[0]["result"], "\"done\"");
-    let mut link = AgentLink::new().seeds_with_system_result();
+    let mut link = AgentLink::new().legacy_with_system_result();
     hear(&mut link, &prompt("Hi", "u1"));
     let _ = said(&mut link);
     link.end_turn(done());

@@ -1,10 +1,12 @@
 mod agent_link;
-mod agent_link_lenient;
+mod agent_link_legacy;
 mod agent_link_orders;
+mod closing;
 mod conversations;
 mod events;
-mod host_link;
+mod host;
 mod host_link_legacy;
+mod host_link_requests;
 mod launch;
 mod launch_refusals;
 mod launch_tokens;

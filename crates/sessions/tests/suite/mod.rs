@@ -6,7 +6,10 @@ mod fixtures;
 mod fork;
 mod list;
 mod live;
+mod store_faults;
+mod store_sessions;
 mod stores;
+mod usage;
 
 use std::fs;
 use std::path::PathBuf;

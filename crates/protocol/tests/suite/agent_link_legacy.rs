@@ -1,6 +1,6 @@
-//! The input forms of the oldest descriptions, for an agent that takes them.
+//! An agent that serves a legacy host.
 
-use duologue_protocol::agent_link::{AgentEvent, AgentLink, Outcome};
+use duologue_protocol::agent_link::{AgentEvent, AgentLink, Outcome, Reply};
 use duologue_protocol::permission::PermissionResult;
 use serde_json::{Value, json};
 
@@ -75,4 +75,35 @@ fn abort_interrupts_when_it_is_wanted() {
     hear(&mut link, &json!({ "type": "abort" }));
     let stopped = |event: &AgentEvent| matches!(event, AgentEvent::Interrupted(how) if how.in_turn);
     assert!(events(&mut link).iter().any(stopped));
+}
+
+/// One of the oldest descriptions has a bare acknowledgement; another sends hooks or servers, and expects a payload.
+#[test]
+fn a_legacy_host_that_sends_hooks_or_servers_gets_the_whole_answer() {
+    let answer = |initialize: Value| {
+        let mut link = AgentLink::new().legacy();
+        hear(
+            &mut link,
+            &json!({ "type": "control_request", "request_id": "r", "request": initialize }),
+        );
+        let Some(AgentEvent::Asked { key, .. }) = link.poll_event() else { panic!() };
+        let payload = json!({ "commands": [], "models": [] });
+        let payload = duologue_protocol::RawObject::of(&payload).unwrap();
+        link.answer(key, &Reply::of(&payload)).unwrap();
+        let line: Value = serde_json::from_str(&link.poll_transmit().unwrap()).unwrap();
+        line["response"]["response"].clone()
+    };
+    for bare in [
+        json!({ "subtype": "initialize" }),
+        json!({ "subtype": "initialize", "hooks": null }),
+        json!({ "subtype": "initialize", "hooks": {}, "sdkMcpServers": [] }),
+    ] {
+        assert_eq!(answer(bare.clone()), Value::Null, "{bare}");
+    }
+    for whole in [
+        json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{ "hookCallbackIds": ["a"] }] } }),
+        json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] }),
+    ] {
+        assert_eq!(answer(whole.clone())["models"], json!([]), "{whole}");
+    }
 }

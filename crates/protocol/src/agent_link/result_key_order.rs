@@ -1,11 +1,11 @@
-//! The order of keys that the real CLI has, where it is not that of our tables.
+//! The order of the keys of `result`, which is not that of our tables.
 
 use crate::json::RawJson;
 use crate::lines::TurnResult;
 use crate::wire::{Map, Wire};
 
-/// `result` does not begin with its type, and hosts that look for that at its start are wrong. Told so
-/// by a peer that does the same as the real one, they find out in time.
+/// The order of the real CLI. `type` is not the first key. An agent that writes the same order shows a host that expects
+/// `type` first that it is wrong.
 const RESULT: &[&str] = &[
     "duration_api_ms",
     "stop_reason",
@@ -46,7 +46,7 @@ pub(super) fn result_line(result: &TurnResult) -> String {
     let Ok(fields) = Map::<RawJson>::from_json(&plain) else { return plain + "\n" };
     let rank = |key: &str| RESULT.iter().position(|name| *name == key).unwrap_or(RESULT.len());
     let mut pairs: Vec<_> = fields.iter().collect();
-    // Stable: what is not in the table keeps its order, at the end.
+    // A stable sort: other keys keep their order, at the end.
     pairs.sort_by_key(|(key, _)| rank(key));
     let ordered: Map<RawJson> =
         pairs.into_iter().map(|(key, value)| (key, value.clone())).collect();

@@ -1,54 +1,55 @@
-//! The answers of the oldest descriptions: lines that name the tool call instead of the question.
+//! Lines of a legacy host: answers that name the tool call instead of the request.
 
 use std::collections::VecDeque;
 
+use crate::agent_link::{Ask, Outcome, REJECTED};
 use crate::content::LazyContent;
 use crate::control::{AgentRequest, CanUseTool, Success};
 use crate::json::RawJson;
-use crate::legacy::ToolResultLine;
 use crate::permission::{Allow, PermissionResult};
 use crate::text::Text;
 use crate::tool::{Answers, AskUserQuestion};
 use crate::wire::{Field, Wire};
 
-use super::REJECTED;
-use super::asks::Ask;
-use super::event::Outcome;
-use super::input::Legacy;
+use super::{ErrorLine, ToolResultLine};
 
-/// How many answers may come before their question. A host sees the call before it is asked.
+/// A line that only legacy hosts send.
+#[derive(Debug)]
+pub(crate) enum Legacy {
+    Approve(Option<Text>),
+    Deny(Option<Text>),
+    ToolResult(Box<ToolResultLine>),
+    Abort,
+}
+
+/// How many answers may come before their request. A host sees the call before the request.
 const MOST_EARLY: usize = 64;
 
-/// Answers that came before their question.
+/// Answers that came before their request.
 #[derive(Debug, Default)]
-pub(super) struct Early(VecDeque<(Text, Legacy)>);
+pub(crate) struct Early(VecDeque<(Text, Legacy)>);
 
 impl Early {
-    pub(super) fn keep(&mut self, legacy: Legacy) {
-        let call = match &legacy {
-            Legacy::Approve(call) | Legacy::Deny(call) => call.clone(),
-            Legacy::ToolResult(line) => line.tool_use_id.as_str().map(Text::from),
-            Legacy::Abort => None,
-        };
-        let Some(call) = call else { return };
+    pub(crate) fn keep(&mut self, legacy: Legacy) {
+        let Some(call) = call_of(&legacy) else { return };
         if self.0.len() == MOST_EARLY {
             self.0.pop_front();
         }
         self.0.push_back((call, legacy));
     }
 
-    pub(super) fn take(&mut self, call: &str) -> Option<Legacy> {
+    pub(crate) fn take(&mut self, call: &str) -> Option<Legacy> {
         let at = self.0.iter().position(|(early, _)| early.as_str() == call)?;
         self.0.remove(at).map(|(_, legacy)| legacy)
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 /// The call that a line is about.
-pub(super) fn call_of(legacy: &Legacy) -> Option<Text> {
+pub(crate) fn call_of(legacy: &Legacy) -> Option<Text> {
     match legacy {
         Legacy::Approve(call) | Legacy::Deny(call) => call.clone(),
         Legacy::ToolResult(line) => line.tool_use_id.as_str().map(Text::from),
@@ -56,14 +57,14 @@ pub(super) fn call_of(legacy: &Legacy) -> Option<Text> {
     }
 }
 
-/// What a line says to this question.
-pub(super) fn answer(ask: &Ask, legacy: &Legacy) -> Option<Outcome> {
-    let AgentRequest::CanUseTool(question) = &*ask.request else { return None };
+/// What a line answers to this request.
+pub(crate) fn answer(ask: &Ask, legacy: &Legacy) -> Option<Outcome> {
+    let AgentRequest::CanUseTool(request) = &*ask.request else { return None };
     let result = match legacy {
-        Legacy::Approve(_) => question.allow(),
-        Legacy::Deny(_) => question.deny(REJECTED),
-        Legacy::ToolResult(line) if question.tool_name.as_str() == Some("AskUserQuestion") => {
-            answered(question, line)
+        Legacy::Approve(_) => request.allow(),
+        Legacy::Deny(_) => request.deny(REJECTED),
+        Legacy::ToolResult(line) if request.tool_name.as_str() == Some("AskUserQuestion") => {
+            answered(request, line)
         }
         Legacy::ToolResult(line) => return Some(Outcome::ToolResult(line.clone())),
         Legacy::Abort => return None,
@@ -72,22 +73,22 @@ pub(super) fn answer(ask: &Ask, legacy: &Legacy) -> Option<Outcome> {
     Some(Outcome::Success(Box::new(success)))
 }
 
-/// A question, answered by a text: one line for each of several questions, or all of it for each.
-fn answered(question: &CanUseTool, line: &ToolResultLine) -> PermissionResult {
+/// Answers questions with a text: one line for each of several questions, or all of it for each.
+fn answered(request: &CanUseTool, line: &ToolResultLine) -> PermissionResult {
     let text = text_of(&line.content);
     if line.is_error.is_true() {
-        return question.deny(text);
+        return request.deny(text);
     }
-    let input = question.input.value().and_then(|input| input.read::<AskUserQuestion>().ok());
+    let input = request.input.value().and_then(|input| input.read::<AskUserQuestion>().ok());
     let asked = input.unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let mut answers = Answers::new();
     for (index, one) in asked.questions.items().iter().enumerate() {
         let own = lines.get(index).filter(|_| lines.len() == asked.questions.items().len());
-        let said = own.copied().unwrap_or(&text);
-        answers = answers.say(one.question.as_str().unwrap_or_default(), said);
+        let answer = own.copied().unwrap_or(&text);
+        answers = answers.say(one.question.as_str().unwrap_or_default(), answer);
     }
-    question.answer_question(&answers)
+    request.answer_question(&answers)
 }
 
 fn text_of(content: &Field<LazyContent>) -> String {
@@ -95,8 +96,8 @@ fn text_of(content: &Field<LazyContent>) -> String {
     content.map(|content| content.text()).unwrap_or_default()
 }
 
-/// The same answer, with the one suggestion that the oldest descriptions send taken for an update.
-pub(super) fn with_suggestion(success: &Success) -> Success {
+/// The same answer, with its legacy suggestion as a permission update.
+pub(crate) fn with_suggestion(success: &Success) -> Success {
     let mut success = success.clone();
     if let Some(payload) = success.response.value()
         && payload.get("applyPermissionSuggestion").is_some()
@@ -112,7 +113,7 @@ pub(super) fn with_suggestion(success: &Success) -> Success {
     success
 }
 
-/// What a bad line is answered with.
-pub(super) fn complaint(why: &str) -> String {
-    crate::legacy::ErrorLine::of("invalid_request", why).to_line()
+/// The answer to a bad line.
+pub(crate) fn error_line(why: &str) -> String {
+    ErrorLine::of("invalid_request", why).to_line()
 }

@@ -1,39 +1,54 @@
-//! The output forms of the oldest descriptions, for hosts that were written after them.
+//! Lines to a legacy host: what an agent writes, in legacy forms.
 
 use std::collections::HashMap;
 
 use crate::content::ContentBlock;
-use crate::control::{AgentRequest, ControlRequestToHost, HookCallback};
+use crate::control::{AgentRequest, ControlRequestToHost, HookCallback, Initialize};
 use crate::json::RawJson;
-use crate::legacy::{ErrorLine, SystemResult, encode_result};
 use crate::lines::{Assistant, Prompt, TurnResult, User};
 use crate::system::System;
 use crate::to_host::ToHost;
 use crate::wire::{Field, Wire};
 
-/// Says what today's lines say in the forms of the oldest descriptions.
+use super::{ErrorLine, SystemResult, encode_result};
+
+/// Writes lines in legacy forms.
 #[derive(Debug, Default)]
-pub(super) struct Seeds {
-    /// The end of a turn is a system line.
+pub(crate) struct LegacyOutput {
+    /// A turn ends with a system line.
     system_result: bool,
-    /// `init` was said; it is said once.
-    opened: bool,
+    /// `init` was sent. It is sent once.
+    sent_init: bool,
+    /// The host has sent hooks or servers, so it expects the payload of the answer to `initialize`.
+    wants_payload: bool,
     /// The message that each agent is writing, and its blocks so far.
     messages: HashMap<String, (String, Vec<ContentBlock>)>,
 }
 
-impl Seeds {
-    pub(super) fn with_system_result() -> Self {
+impl LegacyOutput {
+    pub(crate) fn with_system_result() -> Self {
         Self { system_result: true, ..Self::default() }
     }
 
-    /// The line in its old form; `None` if the oldest descriptions know nothing of the kind.
-    pub(super) fn render(&mut self, line: ToHost) -> Option<String> {
+    /// The host sends `initialize`. One of the oldest descriptions answers it with a bare acknowledgement. Another has hooks
+    /// and servers in it, and answers with commands and models.
+    pub(crate) fn initialize(&mut self, request: &Initialize) {
+        let has_hooks = request.hooks.value().is_some_and(|hooks| !hooks.is_empty());
+        self.wants_payload |= has_hooks || !request.sdk_mcp_servers.items().is_empty();
+    }
+
+    /// Whether the answer to `initialize` has a payload.
+    pub(crate) const fn wants_payload(&self) -> bool {
+        self.wants_payload
+    }
+
+    /// The line in its legacy form; `None` if there is none.
+    pub(crate) fn render(&mut self, line: ToHost) -> Option<String> {
         match line {
             ToHost::Assistant(line) if line.error.value().is_some() => Some(error(&line)),
             ToHost::Assistant(line) => Some(self.snapshot(*line).to_line()),
             ToHost::System(System::Init(init)) => {
-                let first = !std::mem::replace(&mut self.opened, true);
+                let first = !std::mem::replace(&mut self.sent_init, true);
                 first.then(|| init.to_line())
             }
             ToHost::Result(result) => {
@@ -103,7 +118,7 @@ fn error(line: &Assistant) -> String {
     error.to_line()
 }
 
-/// A hook is named, not called back.
+/// A hook request names the hook instead of a callback.
 fn hook(mut line: ControlRequestToHost) -> ControlRequestToHost {
     if let Some(AgentRequest::HookCallback(call)) = line.request.value() {
         let mut old = HookCallback::new();
@@ -114,8 +129,8 @@ fn hook(mut line: ControlRequestToHost) -> ControlRequestToHost {
     line
 }
 
-/// A prompt is said again as it comes in.
-pub(super) fn echo(prompt: &Prompt) -> String {
+/// The echo of a prompt.
+pub(crate) fn echo(prompt: &Prompt) -> String {
     let mut line = User::new();
     line.message = prompt.message.clone();
     line.to_line()

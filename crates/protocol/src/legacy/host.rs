@@ -1,12 +1,12 @@
-//! Permission in the oldest form: a tool call is the question, a line of its own the answer.
+//! Permissions with a legacy agent: a tool call is the request, and a line of its own is the answer.
 
 use std::collections::HashMap;
 
 use crate::content::ContentBlock;
 use crate::control::CanUseTool;
+use crate::host_link::Answer;
 use crate::id::{RequestId, ToolUseId};
 use crate::ledger::Seen;
-use crate::legacy::{Approve, DenyLine, ToolResultLine};
 use crate::lines::Assistant;
 use crate::permission::PermissionResult;
 use crate::system::System;
@@ -14,19 +14,19 @@ use crate::to_host::ToHost;
 use crate::tool::AskUserQuestion;
 use crate::wire::Wire;
 
-use super::event::Answer;
+use super::{Approve, DenyLine, ToolResultLine};
 
-/// The tool calls that were made into questions.
+/// The tool calls that were made into permission requests.
 #[derive(Debug, Default)]
-pub(super) struct LegacyAsks {
-    /// Calls that were asked about: snapshots repeat them.
+pub(crate) struct LegacyAsks {
+    /// Calls that were requested already: snapshots repeat them.
     seen: Seen,
     open: HashMap<RequestId, ToolUseId>,
 }
 
 impl LegacyAsks {
-    /// The questions that stand in this line, each asked once.
-    pub(super) fn asks(&mut self, line: &Assistant) -> Vec<(RequestId, CanUseTool)> {
+    /// The permission requests that this line makes, each once.
+    pub(crate) fn asks(&mut self, line: &Assistant) -> Vec<(RequestId, CanUseTool)> {
         let blocks = line.message.value().map_or(&[][..], |message| message.content.items());
         let mut asks = Vec::new();
         for block in blocks {
@@ -45,8 +45,8 @@ impl LegacyAsks {
         asks
     }
 
-    /// The questions that this line settles: the call has a result, or its turn has ended.
-    pub(super) fn settled(&mut self, message: &ToHost) -> Vec<RequestId> {
+    /// The requests that this line ends: the call has a result, or its turn has ended.
+    pub(crate) fn settled(&mut self, message: &ToHost) -> Vec<RequestId> {
         let mut settled: Vec<RequestId> = match message {
             ToHost::Result(_) | ToHost::System(System::Result(_)) => {
                 self.open.drain().map(|(id, _)| id).collect()
@@ -70,8 +70,8 @@ impl LegacyAsks {
         settled
     }
 
-    /// The line that answers this request; `None` if it is none of these.
-    pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<String> {
+    /// The line that answers this request; `None` if a tool call did not make it.
+    pub(crate) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<String> {
         let call = self.open.remove(id)?;
         let Answer::Success(payload) = answer else { return Some(DenyLine::of(call).to_line()) };
         Some(match payload.read::<PermissionResult>() {

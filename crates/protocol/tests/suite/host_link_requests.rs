@@ -1,15 +1,12 @@
-//! Orderings: what can happen between two ends that do not wait for each other.
+//! Requests of either side, in any order.
 
 use core::time::Duration;
 
-use duologue_protocol::control::{
-    CancelAsyncMessage, GetContextUsage, Interrupt, McpStatusRequest, SetModel,
-};
-use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent, Route};
-use duologue_protocol::lines::Prompt;
+use duologue_protocol::control::{GetContextUsage, Interrupt, McpStatusRequest, SetModel};
+use duologue_protocol::host_link::{Answer, Failure, HostLink, LinkEvent};
 use duologue_protocol::permission::PermissionResult;
+use duologue_protocol::transcript::TurnState;
 use duologue_protocol::{Line, RawObject, RequestId};
-use duologue_testkit::recordings;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -38,14 +35,6 @@ fn success(id: &RequestId) -> Line {
     line(&json!({ "type": "control_response", "response": response }))
 }
 
-fn result(uuids: &[&str]) -> Line {
-    line(&json!({ "type": "result", "subtype": "success", "user_message_uuids": uuids }))
-}
-
-fn init() -> Line {
-    line(&json!({ "type": "system", "subtype": "init" }))
-}
-
 fn events(link: &mut HostLink) -> Vec<LinkEvent> {
     std::iter::from_fn(|| link.poll_event()).collect()
 }
@@ -63,13 +52,15 @@ fn allow() -> Answer {
     Answer::of(&PermissionResult::allow(RawObject::default()))
 }
 
+// Requests of the host.
+
 #[test]
 fn a_request_is_answered_once() {
     let mut link = HostLink::new();
     let id = link.request(NOW, Interrupt::new(), Some(seconds(5)));
     assert_eq!(link.poll_timeout(), Some(seconds(5)));
     assert_eq!(sent(&mut link)[0]["request"]["subtype"], "interrupt");
-    assert_eq!(link.handle_line(&success(&id)), Route::Control);
+    link.handle_line(&success(&id));
     // 2.0.77 answers some requests twice.
     link.handle_line(&success(&id));
     let events = events(&mut link);
@@ -108,7 +99,7 @@ fn a_refusal_has_its_reason() {
 }
 
 #[test]
-fn a_withdrawn_request_is_told_and_its_late_answer_ignored() {
+fn a_withdrawn_request_is_cancelled_and_its_late_answer_ignored() {
     let mut link = HostLink::new();
     let id = link.request(NOW, McpStatusRequest::new(), None);
     link.withdraw(&id);
@@ -121,7 +112,45 @@ fn a_withdrawn_request_is_told_and_its_late_answer_ignored() {
 }
 
 #[test]
-fn an_ask_is_delivered_once_and_answered_once() {
+fn the_end_fails_everything_at_once() {
+    let mut link = HostLink::new();
+    let first = link.request(NOW, Interrupt::new(), None);
+    link.handle_line(&ask("a"));
+    events(&mut link);
+    link.handle_end();
+    assert_eq!(
+        events(&mut link),
+        [
+            LinkEvent::Replied { id: first, outcome: Err(Failure::Ended) },
+            LinkEvent::Withdrawn { id: RequestId::from("a") },
+        ]
+    );
+    // A later request fails at once.
+    let late = link.request(NOW, Interrupt::new(), None);
+    assert_eq!(events(&mut link), [LinkEvent::Replied { id: late, outcome: Err(Failure::Ended) }]);
+    assert!(link.may_close(TurnState::default()));
+}
+
+#[test]
+fn serial_mode_keeps_one_request_in_flight() {
+    let mut link = HostLink::new().serial();
+    let first = link.request(NOW, SetModel::new(), Some(seconds(1)));
+    let second = link.request(NOW, Interrupt::new(), None);
+    assert_eq!(sent(&mut link).len(), 1);
+    link.handle_line(&success(&first));
+    assert_eq!(sent(&mut link)[0]["request_id"], second.as_str());
+    let third = link.request(NOW, SetModel::new(), None);
+    assert_eq!(sent(&mut link), [] as [Value; 0]);
+    link.withdraw(&second);
+    let lines = sent(&mut link);
+    assert_eq!(lines[0]["type"], "control_cancel_request");
+    assert_eq!(lines[1]["request_id"], third.as_str());
+}
+
+// Requests of the agent.
+
+#[test]
+fn a_request_of_the_agent_is_delivered_once_and_answered_once() {
     let mut link = HostLink::new();
     link.handle_line(&ask("a"));
     link.handle_line(&ask("a"));
@@ -156,7 +185,7 @@ fn no_withdrawal_after_an_answer() {
 }
 
 #[test]
-fn asks_are_served_before_initialize_is_answered() {
+fn requests_of_the_agent_are_served_before_initialize_is_answered() {
     let mut link = HostLink::new();
     let id = link.request(NOW, duologue_protocol::control::Initialize::new(), None);
     let message = json!({ "subtype": "mcp_message", "server_name": "calc", "message": {} });
@@ -170,7 +199,7 @@ fn asks_are_served_before_initialize_is_answered() {
 }
 
 #[test]
-fn open_questions_come_with_the_handshake_once() {
+fn open_requests_come_with_the_handshake_once() {
     let mut link = HostLink::new();
     let id = link.request(NOW, duologue_protocol::control::Initialize::new(), None);
     let asks = json!({ "type": "control_request", "request_id": "a",
@@ -181,42 +210,6 @@ fn open_questions_come_with_the_handshake_once() {
     link.handle_line(&line(&json!({ "type": "control_response", "response": response })));
     let asked = events(&mut link).iter().filter(|e| matches!(e, LinkEvent::Asked { .. })).count();
     assert_eq!(asked, 1);
-}
-
-#[test]
-fn the_end_fails_everything_at_once() {
-    let mut link = HostLink::new();
-    let first = link.request(NOW, Interrupt::new(), None);
-    link.handle_line(&ask("a"));
-    events(&mut link);
-    link.handle_end();
-    assert_eq!(
-        events(&mut link),
-        [
-            LinkEvent::Replied { id: first, outcome: Err(Failure::Ended) },
-            LinkEvent::Withdrawn { id: RequestId::from("a") },
-        ]
-    );
-    // And whoever asks now is told at once.
-    let late = link.request(NOW, Interrupt::new(), None);
-    assert_eq!(events(&mut link), [LinkEvent::Replied { id: late, outcome: Err(Failure::Ended) }]);
-    assert!(link.may_close());
-}
-
-#[test]
-fn serial_mode_keeps_one_request_in_flight() {
-    let mut link = HostLink::new().serial();
-    let first = link.request(NOW, SetModel::new(), Some(seconds(1)));
-    let second = link.request(NOW, Interrupt::new(), None);
-    assert_eq!(sent(&mut link).len(), 1);
-    link.handle_line(&success(&first));
-    assert_eq!(sent(&mut link)[0]["request_id"], second.as_str());
-    let third = link.request(NOW, SetModel::new(), None);
-    assert_eq!(sent(&mut link), [] as [Value; 0]);
-    link.withdraw(&second);
-    let lines = sent(&mut link);
-    assert_eq!(lines[0]["type"], "control_cancel_request");
-    assert_eq!(lines[1]["request_id"], third.as_str());
 }
 
 #[test]
@@ -231,175 +224,13 @@ fn unknown_and_malformed_requests_are_not_left_waiting() {
 
     let malformed = json!({ "type": "control_request", "request_id": "m",
         "request": { "subtype": "can_use_tool", "tool_name": 7 } });
-    assert_eq!(link.handle_line(&line(&malformed)), Route::Conversation);
+    link.handle_line(&line(&malformed));
     let answer = &sent(&mut link)[0]["response"];
     assert_eq!(answer["request_id"], "m");
     assert!(answer["error"].as_str().unwrap().contains("request.tool_name"));
 }
 
-#[test]
-fn stdin_may_close_only_when_nothing_is_open() {
-    let mut link = HostLink::new();
-    assert!(link.may_close());
-    link.prompt(&Prompt::text("hi").uuid("u1"));
-    assert!(!link.may_close(), "nothing has been written yet");
-    sent(&mut link);
-    assert!(!link.may_close(), "the prompt waits");
-    link.handle_line(&init());
-    link.handle_line(&ask("a"));
-    link.handle_line(&result(&["u1"]));
-    assert!(!link.may_close(), "a question is open");
-    link.answer(&RequestId::from("a"), &allow()).unwrap();
-    sent(&mut link);
-    assert!(link.may_close());
-}
-
-#[test]
-fn background_agents_keep_stdin_open_and_idle_closes_the_case() {
-    let mut link = HostLink::new();
-    link.prompt(&Prompt::text("hi").uuid("u1"));
-    sent(&mut link);
-    link.handle_line(&init());
-    let started = json!({ "type": "system", "subtype": "task_started", "task_id": "t",
-        "task_type": "local_agent", "is_backgrounded": true });
-    link.handle_line(&line(&started));
-    link.handle_line(&result(&["u1"]));
-    assert!(link.is_between_turns() && !link.may_close());
-    link.handle_line(&line(
-        &json!({ "type": "system", "subtype": "task_notification", "task_id": "t" }),
-    ));
-    assert!(link.may_close());
-
-    // The agent ignores a second prompt of the same name: nothing waits.
-    link.prompt(&Prompt::text("ignored").uuid("u1"));
-    sent(&mut link);
-    assert!(link.may_close());
-
-    // The result of this turn is lost.
-    link.prompt(&Prompt::text("hi").uuid("u2"));
-    sent(&mut link);
-    link.handle_line(&init());
-    link.handle_line(&line(
-        &json!({ "type": "command_lifecycle", "command_uuid": "u2", "state": "started" }),
-    ));
-    assert!(!link.may_close());
-    link.handle_line(&line(
-        &json!({ "type": "system", "subtype": "session_state_changed", "state": "idle" }),
-    ));
-    assert!(link.may_close());
-}
-
-/// Some agents introduce themselves at the start, or twice in a turn.
-#[test]
-fn an_introduction_without_a_turn_of_its_own_is_not_waited_for() {
-    let mut link = HostLink::new();
-    link.handle_line(&init());
-    assert!(link.may_close(), "nobody has asked for anything");
-    link.prompt(&Prompt::text("hi").uuid("u1"));
-    sent(&mut link);
-    link.handle_line(&init());
-    link.handle_line(&init());
-    assert!(!link.may_close());
-    link.handle_line(&result(&["u1"]));
-    assert!(link.may_close());
-}
-
-#[test]
-fn merged_prompts_are_settled_by_one_result() {
-    let mut link = HostLink::new();
-    for uuid in ["u1", "u2", "u3"] {
-        link.prompt(&Prompt::text("hi").uuid(uuid));
-    }
-    sent(&mut link);
-    link.handle_line(&init());
-    link.handle_line(&result(&["u1"]));
-    assert!(!link.may_close());
-    link.handle_line(&init());
-    link.handle_line(&result(&["u2", "u3"]));
-    assert!(link.may_close());
-}
-
-/// 2.1.197 says so only in the answer.
-#[test]
-fn a_prompt_that_was_taken_back_is_not_waited_for() {
-    let mut link = HostLink::new();
-    link.prompt(&Prompt::text("hi").uuid("u1"));
-    let now = Duration::ZERO;
-    let id = link.request(now, CancelAsyncMessage::new().message_uuid("u1"), None);
-    sent(&mut link);
-    link.handle_line(&line(&json!({ "type": "control_response", "response": {
-        "subtype": "success", "request_id": id.as_str(), "response": { "cancelled": true },
-    }})));
-    assert!(link.may_close());
-}
-
-/// 2.1.197 does not say which prompts a result answers; it repeats those that it takes.
-#[test]
-fn repeated_prompts_are_settled_by_a_result_that_names_none() {
-    let replay = |uuid: &str| {
-        let message = json!({ "role": "user", "content": "hi" });
-        line(&json!({ "type": "user", "message": message, "uuid": uuid, "isReplay": true }))
-    };
-    let mut link = HostLink::new();
-    link.prompt(&Prompt::text("hi").uuid("u1"));
-    link.handle_line(&init());
-    link.handle_line(&replay("u1"));
-    for uuid in ["u2", "u3", "u4"] {
-        link.prompt(&Prompt::text("hi").uuid(uuid));
-    }
-    sent(&mut link);
-    link.handle_line(&result(&[]));
-    link.handle_line(&replay("u2"));
-    link.handle_line(&init());
-    link.handle_line(&replay("u3"));
-    link.handle_line(&result(&[]));
-    assert!(!link.may_close(), "the fourth waits");
-    link.handle_line(&init());
-    link.handle_line(&result(&[]));
-    assert!(link.may_close());
-}
-
-/// The recorded hosts were served well by the CLI: a machine that hears the same lines and says the
-/// same answers ends with nothing open.
-#[test]
-fn the_recordings_leave_nothing_open() {
-    let mut checked = 0;
-    for recording in recordings().iter().filter(|recording| recording.version == "2.1.325") {
-        let mut link = HostLink::new();
-        let mut prompts = 0;
-        for entry in &recording.entries {
-            let line = Line::from(entry.line.as_str());
-            if entry.to_host {
-                link.handle_line(&line);
-                continue;
-            }
-            match line.to_agent().into_message() {
-                Some(duologue_protocol::ToAgent::Prompt(prompt)) => {
-                    prompts += 1;
-                    link.prompt(&prompt);
-                }
-                Some(duologue_protocol::ToAgent::ControlResponse(response)) => {
-                    if let Some(id) = response.request_id() {
-                        link.leave_unanswered(id);
-                    }
-                }
-                _ => {}
-            }
-            while link.poll_transmit().is_some() {}
-        }
-        // A turn was asked for, and its result came: then all is settled.
-        let last = recording.entries.iter().rfind(|entry| entry.to_host);
-        let ended =
-            last.is_some_and(|entry| entry.line.contains("\"terminal_reason\":\"completed\""));
-        // Some hosts left a question open on purpose, to see what becomes of it.
-        let all_answered = link.open_asks().next().is_none();
-        if prompts == 1 && ended && all_answered {
-            checked += 1;
-            assert!(link.may_close(), "{}: {link:?}", recording.name);
-        }
-    }
-    assert!(checked > 40, "{checked}");
-}
+// Both.
 
 /// One step of either side.
 #[derive(Clone, Debug)]
@@ -430,10 +261,10 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// In any order of things: a request ends exactly once unless it was withdrawn, an ask is
-    /// answered at most once and never after it was withdrawn.
+    /// In any order: a request of the host ends exactly once unless it was withdrawn; a request of the agent is answered at
+    /// most once, and never after it was withdrawn.
     #[test]
-    fn whatever_happens_each_ends_once(steps in vec(step(), 0..60), serial in any::<bool>()) {
+    fn each_request_ends_once_in_any_order(steps in vec(step(), 0..60), serial in any::<bool>()) {
         let mut link = if serial { HostLink::new().serial() } else { HostLink::new() };
         let mut made: Vec<RequestId> = Vec::new();
         let mut withdrawn: Vec<RequestId> = Vec::new();
@@ -482,7 +313,7 @@ proptest! {
         }
         prop_assert_eq!(ended.len() + withdrawn.len(), made.len());
         prop_assert!(open.is_empty());
-        prop_assert!(link.may_close());
+        prop_assert!(link.may_close(TurnState::default()));
         prop_assert_eq!(link.poll_timeout(), None);
     }
 }
