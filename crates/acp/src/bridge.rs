@@ -316,8 +316,7 @@ impl Bridge {
             }
             sessions.insert(id.clone(), Slot::Opening(Arc::clone(&link)));
         }
-        let (sessions, bypass) = (self.options.sessions.clone(), self.options.bypass);
-        let starting = Session::start(builder, Arc::clone(&link), cwd, sessions, bypass);
+        let starting = Session::start(builder, Arc::clone(&link), cwd, &self.options);
         let (started, before) = tokio::join!(starting, before(Arc::clone(&link)));
         let opened = match (started, before) {
             (Ok((session, work)), Ok(())) => Ok(Opened { session, work }),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use duologue::SessionBuilder;
-use duologue_protocol::DEFAULT_MAX_LINE;
+use duologue_protocol::{DEFAULT_MAX_LINE, Direction, Line};
 use duologue_sessions::Sessions;
 
 /// Makes the builder of a new session.
@@ -14,6 +14,9 @@ type MakeBuilder = Arc<dyn Fn() -> SessionBuilder + Send + Sync>;
 
 /// Called with every line of the client connection.
 pub(crate) type OnLine = Arc<dyn Fn(LineDirection, &str) + Send + Sync>;
+
+/// Called with every line of an agent, and the id of its session.
+pub(crate) type OnAgentLine = Arc<dyn Fn(&str, Direction, &Line) + Send + Sync>;
 
 /// The direction of a line between client and bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +73,7 @@ pub struct Options {
     pub(crate) bypass: bool,
     pub(crate) max_line: usize,
     pub(crate) on_line: Option<OnLine>,
+    pub(crate) on_agent_line: Option<OnAgentLine>,
 }
 
 impl fmt::Debug for Options {
@@ -96,6 +100,7 @@ impl Options {
             bypass: false,
             max_line: DEFAULT_MAX_LINE,
             on_line: None,
+            on_agent_line: None,
         }
     }
 
@@ -135,6 +140,18 @@ impl Options {
         on_line: impl Fn(LineDirection, &str) + Send + Sync + 'static,
     ) -> Self {
         self.on_line = Some(Arc::new(on_line));
+        self
+    }
+
+    /// Sets a callback for every line between the bridge and its agents, with the id of the session. It must not block.
+    ///
+    /// It takes the place of a [`tap`](SessionBuilder::tap) of the builder.
+    #[must_use]
+    pub fn on_agent_line(
+        mut self,
+        on_line: impl Fn(&str, Direction, &Line) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_agent_line = Some(Arc::new(on_line));
         self
     }
 }

@@ -27,6 +27,7 @@ use crate::asks;
 use crate::config::{self, Config};
 use crate::error::{internal, invalid, of_host};
 use crate::link::{Link, lock};
+use crate::options::Options;
 use crate::tool_calls::describe;
 use crate::updates::Updates;
 
@@ -104,9 +105,10 @@ impl Session {
         builder: SessionBuilder,
         link: Arc<Link>,
         cwd: PathBuf,
-        stored: Option<Sessions>,
-        bypass: bool,
+        options: &Options,
     ) -> Result<(Arc<Self>, Work), Error> {
+        let (stored, bypass) = (options.sessions.clone(), options.bypass);
+        let on_line = options.on_agent_line.clone();
         let (asked, elicited, observed) = (Arc::clone(&link), Arc::clone(&link), Arc::clone(&link));
         let builder = builder
             .cwd(cwd.as_path())
@@ -115,7 +117,12 @@ impl Session {
             .client_app(concat!("duologue-acp/", env!("CARGO_PKG_VERSION")))
             .linger(LINGER)
             .respawn(duologue::Respawn::up_to(RESPAWNS))
-            .tap(move |direction, line| observed.observe(direction, line))
+            .tap(move |direction, line| {
+                observed.observe(direction, line);
+                if let Some(on_line) = &on_line {
+                    on_line(&observed.id.0, direction, line);
+                }
+            })
             // The request is answered when its event is read, after the updates that come before it.
             .on_permission(move |ask| {
                 asked.keep_ask(ask.id().as_str(), ask.raw().clone());

@@ -200,7 +200,7 @@ pub(crate) struct Agent {
 /// editor is an agent of its own, which ends with the session and with this command.
 ///
 /// Exit codes: 0 if the editor closed the connection; 1 if the connection failed; 2 if the command line
-/// is wrong; 5 if --agent names no program. With --login: the exit code of the login.
+/// is wrong or the tape exists; 5 if --agent names no program. With --login: the exit code of the login.
 #[derive(Debug, Parser)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Acp {
@@ -212,6 +212,11 @@ pub(crate) struct Acp {
     /// Use the embedded agent, even if Claude Code is installed
     #[arg(long, conflicts_with = "agent")]
     pub(crate) embedded: bool,
+
+    /// Record both protocols to a new tape: the lines of the first session's agent, and as notes those
+    /// of the editor (acp) and of other agents. `duologue inspect` shows it
+    #[arg(long, value_name = "TAPE", conflicts_with = "login")]
+    pub(crate) record: Option<PathBuf>,
 
     /// Log in to Claude Code in this terminal, and exit. Editors run this
     #[arg(long, conflicts_with = "embedded")]

@@ -1,10 +1,15 @@
 //! `duologue acp`.
 
 use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use duologue::SessionBuilder;
-use duologue_acp::{Login, Options, Sessions, serve};
+use duologue_acp::{LineDirection, Login, Options, Sessions, serve};
+use duologue_protocol::Direction;
+use duologue_tape::{Header, Recorder};
+use duologue_terminal::print;
 
 use crate::agent;
 use crate::args::Acp;
@@ -45,21 +50,64 @@ pub(crate) fn run(args: &Acp) -> anyhow::Result<u8> {
     } else {
         options = options.login(login);
     }
-    runtime::block_on(async {
+    let recorder = match &args.record {
+        Some(path) => {
+            let argv = std::env::args().collect::<Vec<_>>();
+            let header = Header::new("duologue acp", argv);
+            let recorder = Recorder::options().create_new(path, &header);
+            let recorder =
+                recorder.with_context(|| format!("{} cannot be created", path.display()))?;
+            options = recorded(options, &recorder);
+            Some(recorder)
+        }
+        None => None,
+    };
+    let served = runtime::block_on(async {
         let serving = serve(options, tokio::io::stdin(), tokio::io::stdout());
         tokio::select! {
             served = serving => served.context("the editor cannot be served").map(|()| exit::OK),
             // Dropping the future ends the agents.
             () = terminated() => Ok(exit::OK),
         }
-    })
-    .or_else(|error| match error.downcast_ref::<duologue_acp::ServeError>() {
+    });
+    if let Some(Err(stopped)) = recorder.map(|recorder| recorder.finish(PATIENCE)) {
+        let text = format!("the tape is not complete: {stopped}");
+        print::titled("warning:", text.as_str().into());
+    }
+    served.or_else(|error| match error.downcast_ref::<duologue_acp::ServeError>() {
         Some(_) => {
-            duologue_terminal::print::error(error.as_ref());
+            print::error(error.as_ref());
             Ok(exit::FAILED)
         }
         None => Err(error),
     })
+}
+
+/// How long a disk may take for the rest of the tape.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Records both protocols. The agent of the first session is the agent of the tape; everything else is a note.
+fn recorded(options: Options, recorder: &Recorder) -> Options {
+    let (editor, agents) = (recorder.tap(), recorder.tap());
+    let first = OnceLock::<String>::new();
+    options
+        .on_line(move |direction, line| {
+            let arrow = match direction {
+                LineDirection::FromClient => "acp <",
+                LineDirection::ToClient => "acp >",
+            };
+            editor.note(format!("{arrow} {line}"));
+        })
+        .on_agent_line(move |session, direction, line| {
+            if first.get_or_init(|| session.to_owned()) == session {
+                return agents.line(direction, line);
+            }
+            let arrow = match direction {
+                Direction::ToAgent => "<",
+                Direction::ToHost => ">",
+            };
+            agents.note(format!("{session} {arrow} {}", String::from_utf8_lossy(line.raw())));
+        })
 }
 
 /// Waits for a signal to end.

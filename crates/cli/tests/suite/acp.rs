@@ -935,3 +935,56 @@ say = [{ text = "many words ", repeat = 200000 }]
     drop(stdout);
     bridge.wait().unwrap();
 }
+
+#[test]
+fn a_tape_has_both_protocols() {
+    let home = tempfile::tempdir().unwrap();
+    let (scenario, tape) = (home.path().join("scenario.toml"), home.path().join("both.tape"));
+    fs::write(&scenario, TALK).unwrap();
+    let run = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_duologue"));
+        command
+            .args(["acp", "--embedded", "--record"])
+            .arg(&tape)
+            .args(["--", "--scenario"])
+            .arg(&scenario);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", home.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut bridge = run();
+    let mut stdin = bridge.stdin.take().unwrap();
+    let mut stdout = BufReader::new(bridge.stdout.take().unwrap());
+    let mut ask = |id: u64, method: &str, params: Value| {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(stdin, "{request}").unwrap();
+        let mut line = String::new();
+        while stdout.read_line(&mut line).unwrap() > 0 {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message["result"].clone();
+            }
+            line.clear();
+        }
+        panic!("{method} has no answer");
+    };
+    ask(1, "initialize", json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+    let session =
+        ask(2, "session/new", json!({ "cwd": home.path(), "mcpServers": [] }))["sessionId"].clone();
+    ask(
+        3,
+        "session/prompt",
+        json!({ "sessionId": session, "prompt": [{ "type": "text", "text": "hi" }] }),
+    );
+    drop(stdin);
+    assert!(bridge.wait().unwrap().success());
+    let text = fs::read_to_string(&tape).unwrap();
+    assert!(text.contains("acp < ") && text.contains("session/prompt"), "{text}");
+    assert!(text.contains(r#""dir":"out""#) && text.contains("agent_message_chunk"), "{text}");
+    // An existing tape is not replaced.
+    let refused = run().wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&tape).unwrap(), text);
+}
