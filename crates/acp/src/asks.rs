@@ -376,7 +376,7 @@ async fn answers_by_choice(
         let chosen = choose(link, call, description, options, cancels).await?;
         let number = chosen.and_then(|id| id.strip_prefix("option_")?.parse::<usize>().ok());
         let Some(label) = number.and_then(|number| labels.get(number)) else { return Ok(None) };
-        answers = answers.choose(text, *label);
+        answers = answers.choose(text, label);
     }
     Ok(Some(answers))
 }
@@ -546,9 +546,13 @@ mod tests {
         let question =
             Question::from_json(r#"{"question":"Colour?","options":[{"label":"Red"}]}"#).unwrap();
         let content = |json: Value| serde_json::from_value(json).unwrap();
-        let chosen = answers_of(&[question.clone()], &content(json!({ "question_0": "Red" })));
+        let chosen =
+            answers_of(std::slice::from_ref(&question), &content(json!({ "question_0": "Red" })));
         assert_eq!(chosen, Some(Answers::new().choose("Colour?", "Red")));
-        let own = answers_of(&[question.clone()], &content(json!({ "question_0_other": "Green" })));
+        let own = answers_of(
+            std::slice::from_ref(&question),
+            &content(json!({ "question_0_other": "Green" })),
+        );
         assert_eq!(own, Some(Answers::new().say("Colour?", "Green")));
         assert_eq!(answers_of(&[question], &content(json!({}))), None);
     }

@@ -13,7 +13,7 @@ use agent_client_protocol::v1::schema::{
     ForkSessionResponse, Implementation, InitializeRequest, InitializeResponse,
     ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
     LogoutCapabilities, LogoutResponse, McpCapabilities, McpServer, NewSessionRequest,
-    NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
+    NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest,
     ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
     SessionCloseCapabilities, SessionConfigOptionValue, SessionDeleteCapabilities,
     SessionForkCapabilities, SessionId, SessionInfo, SessionListCapabilities,
@@ -37,7 +37,7 @@ use crate::history;
 use crate::link::{Link, lock};
 use crate::options::Options;
 use crate::prompt::prompt;
-use crate::session::{Change, Session, Work};
+use crate::session::{Change, PromptAnswer, Session, Work};
 use crate::transport::Gate;
 
 type Connection = ConnectionTo<ClientRole>;
@@ -411,7 +411,7 @@ impl Bridge {
     pub(crate) fn prompt(
         &self,
         request: PromptRequest,
-    ) -> Result<(Arc<Session>, oneshot::Receiver<Result<PromptResponse, Error>>), Error> {
+    ) -> Result<(Arc<Session>, PromptAnswer), Error> {
         let session = self.session(&request.session_id)?;
         let answer = session.prompt(prompt(request.prompt)?)?;
         Ok((session, answer))

@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn resources_are_mentioned_and_their_text_follows() {
-        let text = TextResourceContents::new("fn main() {}", "file:///work/src/main.rs");
+        let text = TextResourceContents::new("fn main() {}", "file:///project/src/main.rs");
         let resource = EmbeddedResource::new(EmbeddedResourceResource::TextResourceContents(text));
-        let link = ResourceLink::new("a.txt", "file:///work/a.txt");
+        let link = ResourceLink::new("a.txt", "file:///project/a.txt");
         let blocks = vec![
             ContentBlock::Resource(resource),
             ContentBlock::ResourceLink(link),
@@ -107,7 +107,7 @@ mod tests {
         let at = |text: &str| {
             json.find(text).unwrap_or_else(|| unreachable!("{text} is missing in {json}"))
         };
-        assert!(at("[@main.rs](file:///work/src/main.rs)") < at("[@a.txt]"));
+        assert!(at("[@main.rs](file:///project/src/main.rs)") < at("[@a.txt]"));
         assert!(at("image/png") < at("fn main() {}"));
     }
 

@@ -60,6 +60,9 @@ enum Command {
     },
 }
 
+/// The one answer to a prompt.
+pub(crate) type PromptAnswer = oneshot::Receiver<Result<PromptResponse, Error>>;
+
 /// A change of the configuration.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
@@ -390,10 +393,7 @@ impl Session {
     // --- requests of the client -------------------------------------------------------------------------------
 
     /// Queues a prompt. The receiver gets the one answer.
-    pub(crate) fn prompt(
-        &self,
-        prompt: Prompt,
-    ) -> Result<oneshot::Receiver<Result<PromptResponse, Error>>, Error> {
+    pub(crate) fn prompt(&self, prompt: Prompt) -> Result<PromptAnswer, Error> {
         let busy = || {
             internal(format!(
                 "{MAX_PROMPTS} prompts of this session wait already; wait for an answer"

@@ -418,13 +418,15 @@ mod tests {
     use super::*;
 
     fn described(name: &str, input: &Value) -> Description {
-        describe(name, input, Path::new("/work"))
+        describe(name, input, Path::new("/project"))
     }
 
     #[test]
     fn titles_kinds_and_locations() {
-        let read =
-            described("Read", &json!({ "file_path": "/work/src/a.rs", "offset": 5, "limit": 10 }));
+        let read = described(
+            "Read",
+            &json!({ "file_path": "/project/src/a.rs", "offset": 5, "limit": 10 }),
+        );
         assert_eq!((read.title.as_str(), read.kind), ("Read src/a.rs (5 - 14)", ToolKind::Read));
         assert_eq!(read.locations[0].line, Some(5));
         let run = described("Bash", &json!({ "command": "ls -la" }));
@@ -460,11 +462,11 @@ mod tests {
 
     #[test]
     fn an_edit_is_a_diff_before_and_after_it_ran() {
-        let input = json!({ "file_path": "/work/a", "old_string": "x", "new_string": "y" });
+        let input = json!({ "file_path": "/project/a", "old_string": "x", "new_string": "y" });
         let before = described("Edit", &input);
         let ToolCallContent::Diff(diff) = &before.content[0] else { panic!() };
         assert_eq!((diff.old_text.as_deref(), diff.new_text.as_str()), (Some("x"), "y"));
-        let patch = json!({ "filePath": "/work/a", "structuredPatch": [
+        let patch = json!({ "filePath": "/project/a", "structuredPatch": [
             { "newStart": 3, "lines": [" a", "-x", "+y", "\\ No newline at end of file"] } ] });
         let after = output("Edit", false, Some(&json!("done")), Some(&patch));
         let ToolCallContent::Diff(diff) = &after.content.unwrap()[0] else { panic!() };

@@ -495,7 +495,7 @@ mod tests {
     use super::*;
 
     fn updates() -> Updates {
-        Updates::new(Client::default(), PathBuf::from("/work"))
+        Updates::new(Client::default(), PathBuf::from("/project"))
     }
 
     fn text_of(updates: &[SessionUpdate]) -> String {
@@ -578,7 +578,7 @@ mod tests {
     fn what_a_sub_agent_does_is_nested_under_its_call() {
         let mut updates = updates();
         updates.call(None, "t1", "Agent", json!({ "description": "Look" }));
-        let inner = updates.call(Some("t1"), "t2", "Read", json!({ "file_path": "/work/a" }));
+        let inner = updates.call(Some("t1"), "t2", "Read", json!({ "file_path": "/project/a" }));
         let [SessionUpdate::ToolCall(call)] = &inner[..] else { panic!() };
         assert_eq!(call.meta.as_ref().unwrap()["claudeCode"]["parentToolUseId"], "t1");
         let text = updates.text(Some("t1"), None, "found it");

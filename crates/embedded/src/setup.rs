@@ -155,7 +155,11 @@ impl Setup {
 
     /// Where an agent that is started in this directory keeps conversations, by the environment of this process.
     pub fn config_dir(cwd: impl AsRef<Path>) -> PathBuf {
-        setup_from_args::config(cwd.as_ref(), &|name| std::env::var(name).ok())
+        setup_from_args::config(cwd.as_ref(), &|name| match name {
+            "CLAUDE_CONFIG_DIR" => std::env::var("CLAUDE_CONFIG_DIR").ok(),
+            "XDG_DATA_HOME" => std::env::var("XDG_DATA_HOME").ok(),
+            _ => None,
+        })
     }
 
     /// An agent that works in this directory, asks its host, and keeps nothing on disk.

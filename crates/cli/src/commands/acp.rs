@@ -24,6 +24,11 @@ pub(crate) fn run(args: &Acp) -> anyhow::Result<u8> {
     if args.login {
         return log_in(args);
     }
+    anyhow::ensure!(
+        !print::out_is_terminal(),
+        "an editor starts this command, and talks to it over stdin and stdout: docs/acp.md shows the \
+         settings of each editor"
+    );
     let agent = if args.embedded {
         agent::Agent::embedded()?
     } else {
@@ -63,7 +68,7 @@ pub(crate) fn run(args: &Acp) -> anyhow::Result<u8> {
         None => None,
     };
     let served = runtime::block_on(async {
-        let serving = serve(options, tokio::io::stdin(), tokio::io::stdout());
+        let serving = serve(options, tokio::io::stdin(), print::async_stdout());
         tokio::select! {
             served = serving => served.context("the editor cannot be served").map(|()| exit::OK),
             // Dropping the future ends the agents.
