@@ -329,7 +329,10 @@ fn rules(text: &str) -> Vec<String> {
 }
 
 /// Passes flags on: `--name`, `--name=value`, `--name value`.
-fn extra(mut builder: SessionBuilder, args: &[OsString]) -> anyhow::Result<SessionBuilder> {
+pub(crate) fn extra(
+    mut builder: SessionBuilder,
+    args: &[OsString],
+) -> anyhow::Result<SessionBuilder> {
     let mut args = args.iter().peekable();
     while let Some(arg) = args.next() {
         let flag = arg.to_str().filter(|arg| arg.starts_with("--"));

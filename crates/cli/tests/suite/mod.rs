@@ -1,3 +1,4 @@
+mod acp;
 mod agent;
 mod chat;
 mod chat_terminal;
