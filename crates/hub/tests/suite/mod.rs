@@ -1,3 +1,5 @@
 mod killed_log;
 mod logs;
+mod running;
 mod sqlite_log;
+mod stage;
