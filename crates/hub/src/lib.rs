@@ -2,6 +2,7 @@
 //!
 //! [`log`] keeps everything that happens in a session, in order and durably.
 
+pub mod api;
 pub mod hub;
 pub mod id;
 pub mod log;
