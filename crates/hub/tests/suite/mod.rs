@@ -1,3 +1,5 @@
+mod api;
+mod http;
 mod killed_log;
 mod logs;
 mod running;
