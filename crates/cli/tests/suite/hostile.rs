@@ -103,7 +103,7 @@ fn hostile_tape(name: &str) -> String {
 #[test]
 fn of_tapes() {
     let folder = tempfile::tempdir().unwrap();
-    let names = ["2.1.325/12-sdk-mcp.tape", "2.1.325/31-write-edit-read.tape"];
+    let names = ["12-sdk-mcp.tape", "31-write-edit-read.tape"];
     let files: Vec<String> =
         (0..names.len()).map(|at| format!("{at}{HOSTILE}{LINES}.tape")).collect();
     for (name, file) in names.iter().zip(&files) {
@@ -139,7 +139,7 @@ fn of_tapes() {
         }
         assert_harmless(&route, &String::from_utf8(output.stderr).unwrap());
     }
-    // On a terminal, data is no exception.
+    // On a terminal, data is escaped too.
     for command in [
         &["inspect", a, "--json"][..],
         &["check", a, "capture", "--json"],
@@ -301,10 +301,14 @@ fn of_an_agent_that_asks() {
             "rules": [{ "toolName": text, "ruleContent": text }] }] });
     let question = json!({ "questions": [{ "question": text, "header": text, "multiSelect": false,
         "options": [{ "label": text, "description": text, "preview": text }] }] });
+    let form = json!({ "subtype": "elicitation", "mcp_server_name": text, "message": text, "mode": "form",
+        "requested_schema": { "type": "object", "properties": { (text.clone()): {
+            "title": text, "description": text, "enum": [text], "enumNames": [text] } } } });
     let turn = hostile_turn().into_iter().chain([
         Step::ask("a", request),
         Step::can_use_tool("q", "AskUserQuestion", question),
         Step::can_use_tool("p", "ExitPlanMode", json!({ "plan": text })),
+        Step::ask("f", form),
         play::text("Halfway."),
         Step::Stall,
     ]);
@@ -315,14 +319,18 @@ fn of_an_agent_that_asks() {
         .turn(turn);
     let play = Play::new(&script);
     let mut terminal = Terminal::open(play.command(&["chat", "go"]));
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("3no\r");
     terminal.shows("not allowed: no");
     terminal.shows("Esc skips");
     terminal.types("1");
     terminal.shows("The agent proposes a plan");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc rejects");
     terminal.types("4");
+    terminal.shows("The MCP server");
+    terminal.shows("Esc cancels");
+    terminal.types("3");
+    terminal.shows("declined");
     terminal.shows("Halfway.");
     terminal.types("\u{3}");
     terminal.shows("refused");
@@ -364,6 +372,6 @@ fn of_an_api_that_fails() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_harmless("an error of the API", &said);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    // It is told once.
+    // It is printed once.
     assert_eq!(said.matches("]52;c;").count(), 1, "{said}");
 }

@@ -140,7 +140,7 @@ impl Agent {
         self.until(|line| line["request"]["subtype"] == subtype).pop().unwrap()
     }
 
-    /// Closes its stdin; what is left to hear, what it says on stderr, and its exit code.
+    /// Closes its stdin. Returns the remaining lines, its stderr and its exit code.
     pub(crate) fn end(mut self) -> (Vec<Value>, String, Option<i32>) {
         self.stdin = None;
         let mut rest = Vec::new();
@@ -190,6 +190,13 @@ impl Tape {
     pub(crate) fn outline(&self) -> Vec<String> {
         let is_control = |line: &str| line.starts_with("> asks ") || line == "< answers";
         self.all().into_iter().filter(|line| !is_control(line)).collect()
+    }
+
+    /// The outline. Its first two lines may cross, so they are sorted.
+    pub(crate) fn flow(&self) -> Vec<String> {
+        let mut flow = self.outline();
+        flow[..2].sort();
+        flow
     }
 
     /// What the host asks, and that it is answered.

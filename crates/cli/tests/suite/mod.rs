@@ -31,7 +31,7 @@ mod reference;
 mod replay;
 mod run;
 mod run_ends;
-mod run_tells;
+mod run_messages;
 mod schema;
 mod sessions;
 mod terminal;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::command::text;
 
-/// A program that tells its arguments.
+/// A program that prints its arguments.
 fn program(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, "#!/bin/sh\necho real \"$@\"\n").unwrap();
@@ -35,7 +35,7 @@ fn us() -> PathBuf {
 }
 
 #[test]
-fn a_claude_that_was_not_made_here_stays() {
+fn a_claude_of_another_origin_is_kept() {
     let folder = TempDir::new().unwrap();
     let real = folder.path().join("real/claude");
     program(&real);

@@ -1,4 +1,4 @@
-//! Signals that are no part of the conversation, and `duologue record`.
+//! `duologue record` and signals that are not part of the conversation.
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -30,7 +30,7 @@ fn await_state(pid: &str, wanted: char) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
+fn signals_of_a_terminal_are_passed_on_and_not_recorded() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let script =
@@ -69,7 +69,7 @@ fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_ignored_is_ignored_by_the_agent() {
+fn ignored_signals_stay_ignored_in_the_agent() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let output = Command::new("sh")

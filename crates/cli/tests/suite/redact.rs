@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::command::{duologue, recording, text};
 
 #[test]
-fn a_tape_loses_what_it_should_and_nothing_else() {
+fn only_secrets_are_removed_from_a_tape() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let line = r#"{\"account\":{\"email\":\"ann@corp.com\",\"organization\":\"Corp\"},\"cwd\":\"/home/ann/p\",\"n\":1.50}"#;
@@ -47,7 +47,7 @@ fn a_tape_loses_what_it_should_and_nothing_else() {
 }
 
 #[test]
-fn a_name_goes_from_the_first_line_on() {
+fn a_user_name_is_replaced_from_the_first_line() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let lines = "{\"tape\":1,\"program\":\"claude\",\"argv\":[\"ann asks\"]}\n\
@@ -62,7 +62,7 @@ fn a_name_goes_from_the_first_line_on() {
 }
 
 #[test]
-fn a_key_that_was_streamed_in_pieces_goes() {
+fn a_streamed_key_is_replaced() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let piece = |text: &str| {
@@ -82,8 +82,8 @@ fn a_key_that_was_streamed_in_pieces_goes() {
 }
 
 #[test]
-fn chosen_paths_go_too() {
-    let tape = recording("2.1.325/01-plain-text.tape");
+fn chosen_paths_are_replaced() {
+    let tape = recording("01-plain-text.tape");
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out.tape.zst");
     let output = duologue()
@@ -100,8 +100,8 @@ fn chosen_paths_go_too() {
 }
 
 #[test]
-fn a_path_that_is_none_or_leads_nowhere_is_told() {
-    let tape = recording("2.1.325/01-plain-text.tape");
+fn an_invalid_or_unused_path_is_reported() {
+    let tape = recording("01-plain-text.tape");
     for path in ["][", "a[", "a..b", "", "a[0]"] {
         let output = duologue().args(["redact", "--path", path]).arg(&tape).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{path}");
@@ -198,7 +198,7 @@ fn a_file_is_replaced_only_if_asked() {
 }
 
 #[test]
-fn a_value_that_is_known_from_a_later_line_goes_from_a_streamed_text() {
+fn a_value_known_from_a_later_line_is_replaced_in_a_streamed_text() {
     let folder = TempDir::new().unwrap();
     let capture = folder.path().join("c.jsonl");
     let piece = |text: &str| {

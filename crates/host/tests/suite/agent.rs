@@ -46,7 +46,7 @@ impl Agent {
     pub(crate) async fn shake_hands(&mut self) {
         let request = self.read().await;
         assert_eq!(request["request"]["subtype"], "initialize");
-        self.reply(&request, json!({ "claude_code_version": "2.1.325", "commands": [] })).await;
+        self.reply(&request, json!({ "claude_code_version": "2.1.0", "commands": [] })).await;
     }
 
     /// Bytes that need be no line.

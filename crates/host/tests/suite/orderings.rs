@@ -112,7 +112,7 @@ async fn requests_are_served_before_the_handshake_is_answered() {
         let hook = json!({ "subtype": "hook_callback", "callback_id": "hook_0", "input": stop });
         agent.ask("hook", hook).await;
         assert_eq!(agent.read().await["response"]["request_id"], "hook");
-        agent.reply(&handshake, json!({ "claude_code_version": "2.1.325" })).await;
+        agent.reply(&handshake, json!({ "claude_code_version": "2.1.0" })).await;
     };
     let (session, ()) = tokio::join!(builder.connect(reader, writer), talk);
     assert!(session.unwrap().handshake().is_some());

@@ -8,6 +8,7 @@ use duologue_protocol::control::{
 use duologue_protocol::launch::*;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::{RawObject, Text, Wire};
+use duologue_testkit::peers::imitated_version;
 use serde_json::{Value, json};
 
 /// An absolute path.
@@ -387,7 +388,7 @@ fn older_versions_get_their_own_roads() {
         (launch().permission_prompts(PermissionPrompts::Nobody), "2.1.197", &[]),
         // 2.1.197 does not know the flag, and both know the field.
         (launch().forward_subagent_text(true), "2.1.197", &[]),
-        (launch().forward_subagent_text(true), "2.1.325", &[]),
+        (launch().forward_subagent_text(true), imitated_version(), &[]),
         (
             launch().define_agent("a", AgentDefinition::new().description("d").prompt("p")),
             "1.0.128",
@@ -406,7 +407,7 @@ fn what_an_old_version_reads_over_is_told() {
         |version: &str| launch.plan(CliVersion::parse(version).as_ref()).unwrap().unheeded;
     assert_eq!(unheeded("2.0.77"), ["title", "verbatim_prompts", "system_prompt_snapshot"]);
     assert_eq!(unheeded("2.1.250"), ["system_prompt_snapshot"]);
-    assert_eq!(unheeded("2.1.325"), Vec::<&str>::new());
+    assert_eq!(unheeded(imitated_version()), Vec::<&str>::new());
     assert_eq!(launch.plan(None).unwrap().unheeded, Vec::<&str>::new());
 }
 
@@ -424,16 +425,16 @@ fn the_sandbox_is_laid_over_the_settings() {
 #[test]
 fn versions() {
     let parse = CliVersion::parse;
-    let today = CliVersion::new(2, 1, 325);
-    for text in ["2.1.325", "2.1.325 (Claude Code)\n", " v2.1.325-beta.1", "2.1.325+x"] {
+    let today = CliVersion::new(2, 1, 330);
+    for text in ["2.1.330", "2.1.330 (Claude Code)\n", " v2.1.330-beta.1", "2.1.330+x"] {
         assert_eq!(parse(text), Some(today), "{text}");
     }
     for text in
-        ["", "2.1", "2.1.x", "2.1.3.4", "2..1", "claude 2.1.325", "2.1.99999999999", "2.1.3x"]
+        ["", "2.1", "2.1.x", "2.1.3.4", "2..1", "claude 2.1.330", "2.1.99999999999", "2.1.3x"]
     {
         assert_eq!(parse(text), None, "{text}");
     }
-    assert!(parse("2.1.99") < parse("2.1.325") && parse("2.0.999") < parse("2.1.0"));
+    assert!(parse("2.1.99") < parse("2.1.330") && parse("2.0.999") < parse("2.1.0"));
     let text: Text = today.to_string().into();
-    assert_eq!(text, "2.1.325");
+    assert_eq!(text, "2.1.330");
 }

@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// The CLI's own splitter, of 2.1.325.
+/// The splitter of the imitated CLI.
 fn split_as_the_cli_does(list: &str) -> Vec<String> {
     let mut rules = Vec::new();
     let mut rule = String::new();
