@@ -38,9 +38,9 @@ mod wake;
 
 pub use admission::Head;
 pub use cursor::{Cursor, CursorError, Incarnation};
+pub(crate) use entry::now;
 pub use entry::{Body, Entry, Kind, KindError, NewEntry, OWNER, Origin};
 pub use memory::MemoryLog;
-pub(crate) use entry::now;
 pub use sqlite::{OpenError, SqliteLog, SqliteOptions};
 
 /// The largest entry, in bytes of its body.

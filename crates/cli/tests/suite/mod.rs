@@ -33,5 +33,6 @@ mod run;
 mod run_ends;
 mod run_messages;
 mod schema;
+mod serve;
 mod sessions;
 mod terminal;

@@ -175,8 +175,10 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Option<TokenInfo> {
         return app.tokens.find(bearer.strip_prefix("Bearer ")?.trim(), now());
     }
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|one| one.split_once('='));
-    let token = pairs.map(|(name, value)| (name.trim(), value.trim())).find(|one| one.0 == COOKIE_NAME);
+    let pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|one| one.split_once('='));
+    let token =
+        pairs.map(|(name, value)| (name.trim(), value.trim())).find(|one| one.0 == COOKIE_NAME);
     app.tokens.find(token?.1, now())
 }
 

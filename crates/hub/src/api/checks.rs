@@ -47,7 +47,8 @@ fn secured(mut response: Response) -> Response {
 
 impl Allowed {
     fn judge(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
-        const HOSTS: &str = "the Host is not a name of this hub: start it with --host NAME to allow one";
+        const HOSTS: &str =
+            "the Host is not a name of this hub: start it with --host NAME to allow one";
         const ORIGINS: &str = "requests of other web pages are refused";
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else { return Err(HOSTS) };
@@ -84,7 +85,9 @@ impl Allowed {
         let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
         name.eq_ignore_ascii_case("localhost")
             || address.unwrap_or(name).parse::<IpAddr>().is_ok_and(|address| {
-                address.is_loopback() || address == self.bound.ip() || self.bound.ip().is_unspecified()
+                address.is_loopback()
+                    || address == self.bound.ip()
+                    || self.bound.ip().is_unspecified()
             })
     }
 }

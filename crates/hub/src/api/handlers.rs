@@ -83,7 +83,8 @@ async fn pair(call: Call) -> Result<Response, Problem> {
     let name = name.unwrap_or_else(|| "paired".to_owned());
     let (token, info) = call.app.tokens.create(&name, &[Scope::Admin], now(), None)?;
     let mut response = reply(201, &json!({ "token": token, "info": info }))?;
-    let cookie = format!("{COOKIE_NAME}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
+    let cookie =
+        format!("{COOKIE_NAME}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
     let cookie = cookie.parse().map_err(|_| Problem::new(500, "internal", "no cookie"))?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
@@ -142,7 +143,9 @@ async fn list_sessions(call: Call) -> Result<Response, Problem> {
 async fn create_session(call: Call) -> Result<Response, Problem> {
     let id: SessionId = call.id("id", "session")?;
     let options: Box<RawValue> = match call.body.is_empty() {
-        true => RawValue::from_string("{}".to_owned()).map_err(|e| Problem::invalid(e.to_string()))?,
+        true => {
+            RawValue::from_string("{}".to_owned()).map_err(|e| Problem::invalid(e.to_string()))?
+        }
         false => call.json()?,
     };
     let (session, receipt) = call.app.hub.create(id, &options, call.by()).await?;
@@ -229,7 +232,9 @@ async fn read_log(call: Call) -> Result<Response, Problem> {
         None => 0,
     };
     let page = match log.read(session.id(), after, Limits::new(limit, PAGE_BYTES)).await {
-        Err(crate::log::ReadError::Gone { first }) if after == 0 && call.query("after").is_none() => {
+        Err(crate::log::ReadError::Gone { first })
+            if after == 0 && call.query("after").is_none() =>
+        {
             log.read(session.id(), first - 1, Limits::new(limit, PAGE_BYTES)).await?
         }
         page => page?,
@@ -260,9 +265,8 @@ async fn get_ask(call: Call) -> Result<Response, Problem> {
     let id: AskId = call.id("ask", "ask")?;
     let missing = || Problem::missing("ask");
     let session = call.app.hub.session_of(id).ok_or_else(missing)?;
-    let view = session.read(|state| {
-        state.asks().get(id).map(|one| views::ask(session.id(), id, one))
-    });
+    let view =
+        session.read(|state| state.asks().get(id).map(|one| views::ask(session.id(), id, one)));
     reply(200, &view.ok_or_else(missing)?)
 }
 
@@ -274,8 +278,7 @@ async fn answer_ask(call: Call) -> Result<Response, Problem> {
         call.require(Scope::Control)?;
     }
     session.answer(id, answer, call.by()).await?;
-    let view = session.read(|state| {
-        state.asks().get(id).map(|one| views::ask(session.id(), id, one))
-    });
+    let view =
+        session.read(|state| state.asks().get(id).map(|one| views::ask(session.id(), id, one)));
     reply(200, &view)
 }

@@ -127,9 +127,8 @@ impl From<Refusal> for Problem {
                     .with("answer", answer)
                     .with("by", by.as_deref().map_or(Value::Null, Into::into))
             }
-            Refusal::NotRunning { turn } => {
-                Self::new(409, "not-running", detail).with("turn", turn.map_or(Value::Null, Into::into))
-            }
+            Refusal::NotRunning { turn } => Self::new(409, "not-running", detail)
+                .with("turn", turn.map_or(Value::Null, Into::into)),
             Refusal::Limit { what, limit } => Self::limit(what, limit),
             Refusal::Log(error) => error.into(),
             Refusal::Read(error) => error.into(),

@@ -164,7 +164,8 @@ impl Viewer {
     async fn place(&self, after: Option<String>, first: u64) -> Result<Option<u64>, Over> {
         let oldest = self.cursor(first - 1).to_string();
         let Some(after) = after else { return Ok(Some(first - 1)) };
-        let reason = match after.parse::<Cursor>().and_then(|at| at.seq_in(self.log.incarnation())) {
+        let reason = match after.parse::<Cursor>().and_then(|at| at.seq_in(self.log.incarnation()))
+        {
             Ok(seq) => return Ok(Some(seq)),
             Err(error @ CursorError::Malformed) => {
                 self.fail(&error.to_string()).await?;

@@ -243,7 +243,10 @@ async fn a_prompt_an_ask_and_its_answer_from_elsewhere() {
     // Who may answer may not change the input.
     let answer = format!("/v1/asks/{ask}/answer");
     let limited = fixture.with_scopes(&["answer", "read"]).await;
-    for control in [json!({ "behavior": "allow", "always": true }), json!({ "behavior": "allow", "input": {} })] {
+    for control in [
+        json!({ "behavior": "allow", "always": true }),
+        json!({ "behavior": "allow", "input": {} }),
+    ] {
         assert_eq!(limited.json("POST", &answer, &control).await.status, 403);
     }
     let bad = limited.json("POST", &answer, &json!({ "behavior": "decline" })).await;
@@ -443,8 +446,20 @@ async fn bad_requests_get_problem_documents() {
         ("DELETE", prompt.clone(), "", "", 404),
         ("GET", prompt, "", "", 404),
         ("POST", format!("{path}/interrupt"), json, "{\"turn\":1}", 409),
-        ("POST", format!("{path}/entries"), json, "{\"kind\":\"prompts.accepted\",\"body\":1}", 422),
-        ("POST", format!("/v1/asks/{}/answer", PromptId::random()), json, "{\"behavior\":\"allow\"}", 404),
+        (
+            "POST",
+            format!("{path}/entries"),
+            json,
+            "{\"kind\":\"prompts.accepted\",\"body\":1}",
+            422,
+        ),
+        (
+            "POST",
+            format!("/v1/asks/{}/answer", PromptId::random()),
+            json,
+            "{\"behavior\":\"allow\"}",
+            404,
+        ),
         ("POST", "/v1/tokens".to_owned(), json, "{\"name\":\"a\",\"scopes\":[\"all\"]}", 422),
         ("POST", "/v1/tokens".to_owned(), json, "{\"name\":\"a\",\"scopes\":[]}", 422),
         ("PUT", path, json, "{\"model\":\"other\"}", 422),

@@ -32,17 +32,25 @@ pub(crate) struct Client {
 
 impl Client {
     fn head(&self, method: &str, path: &str, extra: &str) -> String {
-        let host =
-            if extra.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
+        let host = if extra.contains("Host:") {
+            String::new()
+        } else {
+            format!("Host: {}\r\n", self.address)
+        };
         let token = self.token.as_ref();
-        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let token =
+            token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
         format!("{method} {path} HTTP/1.1\r\n{host}{token}{extra}")
     }
 
     /// Sends a request with these headers and this body.
     pub(crate) async fn send(&self, method: &str, path: &str, extra: &str, body: &str) -> Response {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let length = if body.is_empty() {
+            String::new()
+        } else {
+            format!("Content-Length: {}\r\n", body.len())
+        };
         let head = self.head(method, path, extra);
         let request = format!("{head}{length}Connection: close\r\n\r\n{body}");
         // The server may refuse before it has read all.
@@ -132,7 +140,8 @@ impl Events {
     /// The next event of this name.
     pub(crate) async fn until(&mut self, name: &str) -> Event {
         loop {
-            let event = self.next().await.unwrap_or_else(|| panic!("the stream ended before {name}"));
+            let event =
+                self.next().await.unwrap_or_else(|| panic!("the stream ended before {name}"));
             if event.name == name {
                 return event;
             }
