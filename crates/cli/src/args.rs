@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use duologue_protocol::Direction;
 
-use crate::commands::{sessions, usage};
+use crate::commands::{serve, sessions, usage};
 use crate::session_args::SessionArgs;
 
 /// Talk to Claude Code from the shell. Check, record, replay and test programs that use its stream-json protocol.
@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Sessions(Box<sessions::args::Sessions>),
     #[command(about = "Show what stored conversations cost, by day, model and project")]
     Usage(usage::Usage),
+    #[command(about = "Run sessions behind an HTTP API, for several clients at once")]
+    Serve(serve::Serve),
     #[command(about = "Print completions for a shell")]
     Completions(Completions),
     #[command(about = "Write the manual pages, one for each command")]

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::Redact(redact) => commands::redact::run(redact),
         Command::Sessions(sessions) => commands::sessions::run(sessions),
         Command::Usage(usage) => commands::usage::run(usage),
+        Command::Serve(serve) => commands::serve::run(serve),
         Command::Completions(completions) => commands::generate::completions(completions),
         Command::Man(man) => commands::generate::man(man),
         Command::Start(start) => commands::record::start(start),

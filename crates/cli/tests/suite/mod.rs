@@ -36,5 +36,6 @@ mod run;
 mod run_ends;
 mod run_messages;
 mod schema;
+mod serve;
 mod sessions;
 mod terminal;
