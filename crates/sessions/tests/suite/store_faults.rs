@@ -35,35 +35,38 @@ const STORES: [(&str, Make); 5] = [
 ];
 
 /// A store in which every write fails once, after a part of it was written. The caller repeats it, as a mirror does.
-struct FailsOnce(Arc<dyn SessionStore>, tempfile::TempDir);
+struct FailsOnce {
+    store: Arc<dyn SessionStore>,
+    _folder: tempfile::TempDir,
+}
 
 impl SessionStore for FailsOnce {
     fn append(&self, key: &SessionKey, entries: &[Entry]) -> Result<()> {
         // An entry without a UUID would be added twice, as the contract allows.
         let part = entries.iter().take(entries.len().div_ceil(2));
         let part: Vec<Entry> = part.take_while(|entry| entry.uuid().is_some()).cloned().collect();
-        self.0.append(key, &part)?;
-        self.0.append(key, entries)
+        self.store.append(key, &part)?;
+        self.store.append(key, entries)
     }
 
     fn load(&self, key: &SessionKey) -> Result<Option<Vec<Entry>>> {
-        self.0.load(key)
+        self.store.load(key)
     }
 
     fn list_sessions(&self, project: &str) -> Result<Vec<duologue_sessions::store::ListedSession>> {
-        self.0.list_sessions(project)
+        self.store.list_sessions(project)
     }
 
     fn list_summaries(&self, project: &str) -> Result<Vec<SessionSummary>> {
-        self.0.list_summaries(project)
+        self.store.list_summaries(project)
     }
 
     fn delete(&self, key: &SessionKey) -> Result<()> {
-        self.0.delete(key)
+        self.store.delete(key)
     }
 
     fn list_subkeys(&self, project: &str, session: &str) -> Result<Vec<String>> {
-        self.0.list_subkeys(project, session)
+        self.store.list_subkeys(project, session)
     }
 }
 
@@ -72,7 +75,7 @@ fn all_stores_pass_the_suite_while_writes_fail() {
     for (name, make) in STORES {
         let report = conformance::run(|| {
             let folder = tempfile::tempdir().unwrap();
-            Ok(Box::new(FailsOnce(make(folder.path())?, folder)))
+            Ok(Box::new(FailsOnce { store: make(folder.path())?, _folder: folder }))
         });
         let failed: Vec<_> =
             report.iter().filter(|case| case.verdict != conformance::Verdict::Passed).collect();
