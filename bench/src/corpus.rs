@@ -186,16 +186,7 @@ impl Maker {
             self.message = id(&mut self.rng, "msg_01");
             self.index = self.rng.u32(..4);
         }
-        let mut text = String::new();
-        for _ in 0..self.rng.u32(1..9) {
-            text.push(' ');
-            text.push_str(self.word());
-        }
-        match self.rng.u32(..15) {
-            0 | 1 => text.push_str(".\n\n"),
-            2 => text.push_str(" \"this\""),
-            _ => {}
-        }
+        let text = self.piece();
         let _ = write!(
             out,
             r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":{},"delta":{{"type":"text_delta","text":{}}}}},"session_id":"{}","parent_tool_use_id":null,"uuid":"{}","api_message_id":"{}"}}"#,

@@ -75,7 +75,8 @@ impl Maker {
         out.push('\n');
     }
 
-    fn piece(&mut self) -> String {
+    /// A few words, as one delta has them.
+    pub(crate) fn piece(&mut self) -> String {
         let mut text = String::new();
         for _ in 0..self.rng.u32(1..9) {
             text.push(' ');

@@ -60,13 +60,7 @@ pub(crate) fn run(args: &Drift) -> Result<bool> {
     };
     let names = BTreeSet::from([imitated_version(), version.as_str()]);
     let real: Vec<Peer> = names.into_iter().map(peers::find).collect::<Result<_>>()?;
-    match offline::inside() {
-        None => return offline::enter(&real, Some(&version)).map(|()| false),
-        Some(true) => {}
-        Some(false) => anstream::eprintln!(
-            "warning: the kernel allows no network namespace, so the network is not cut off"
-        ),
-    }
+    offline::isolate(&real, Some(&version))?;
     let temporary = tempfile::tempdir()?;
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;
@@ -114,7 +108,7 @@ fn recorded(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<PathBuf>>
     Ok(files)
 }
 
-/// What the check does not know in the agent's lines, each once, with how often it was seen.
+/// What is unknown in the agent's lines, each once, with its count.
 fn unknown(tapes: &Path, cases: &[Case], version: &str) -> Result<Vec<String>> {
     let mut found: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |kind: Option<&Kind>, what: String, count| {

@@ -12,10 +12,14 @@ mod resume;
 mod talk;
 mod turns;
 
+use std::sync::Arc;
+
+use duologue::handlers::Decision;
 use duologue::protocol::permission::PermissionMode;
-use duologue::{Error, Event, Session, Turn, TurnOutcome};
+use duologue::{Error, Event, Session, SessionBuilder, Turn, TurnOutcome};
 use duologue_model::{Block, Chunk, Reply, Scenario};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::case::{Case, Trouble, cases};
 
@@ -114,6 +118,22 @@ async fn read_so_far(session: &Session) -> Result<(), Trouble> {
 /// How many events are of this kind.
 fn count(events: &[Event], name: &str) -> usize {
     events.iter().filter(|event| event.tag() == name).count()
+}
+
+/// A permission handler that allows after a signal. The first notification says that the agent asks, the second one is the
+/// signal.
+fn allow_later(builder: SessionBuilder) -> (SessionBuilder, Arc<Notify>, Arc<Notify>) {
+    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (called, wait) = (Arc::clone(&asked), Arc::clone(&go));
+    let builder = builder.on_permission(move |_| {
+        let (called, wait) = (Arc::clone(&called), Arc::clone(&wait));
+        async move {
+            called.notify_one();
+            wait.notified().await;
+            Decision::allow()
+        }
+    });
+    (builder, asked, go)
 }
 
 /// Closes the session; an error fails the case.

@@ -148,13 +148,7 @@ fn run(args: &Args) -> Result<bool> {
     if offline::inside().is_none() && !driven.is_empty() {
         sdk::Sdk::ALL.iter().try_for_each(|sdk| sdk.install().map(drop))?;
     }
-    match offline::inside() {
-        None => return offline::enter(&peers, newest.as_deref()).map(|()| false),
-        Some(true) => {}
-        Some(false) => anstream::eprintln!(
-            "warning: the kernel allows no network namespace, so the network is not cut off"
-        ),
-    }
+    offline::isolate(&peers, newest.as_deref())?;
     let temporary = tempfile::tempdir()?;
     let tapes = args.tapes.as_deref().unwrap_or(temporary.path());
     let runtime = tokio::runtime::Runtime::new().context("no runtime")?;

@@ -102,8 +102,8 @@ impl Sdk {
         let mut lines = BufReader::new(stdout).lines();
         let mut cells: Vec<(String, Cell)> = Vec::new();
         while let Some(line) = lines.next_line().await? {
-            let told: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
-            let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+            let report: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
+            let text = |field: &str| report[field].as_str().unwrap_or_default().to_owned();
             let cell = match text("verdict").as_str() {
                 "pass" => Cell::Pass,
                 "differs" => Cell::Differs(vec![text("reason")]),

@@ -141,7 +141,7 @@ impl Stage {
         running.say(&json!({ "type": "user", "message": prompt }))?;
         let (mut count, mut since) = (0, Instant::now());
         let took = loop {
-            let line = running.hear()?;
+            let line = running.receive()?;
             if line.contains("\"text_delta\"") {
                 if count == 0 {
                     since = Instant::now();
@@ -202,7 +202,7 @@ impl Running {
         Ok(writeln!(self.stdin, "{line}")?)
     }
 
-    fn hear(&mut self) -> Result<String> {
+    fn receive(&mut self) -> Result<String> {
         let mut line = String::new();
         ensure!(self.stdout.read_line(&mut line)? > 0, "the agent has gone");
         Ok(line)
@@ -212,7 +212,7 @@ impl Running {
         let request = json!({ "subtype": "initialize", "hooks": null });
         let line = json!({ "type": "control_request", "request_id": "1", "request": request });
         self.say(&line)?;
-        while !self.hear()?.contains("\"control_response\"") {}
+        while !self.receive()?.contains("\"control_response\"") {}
         Ok(())
     }
 

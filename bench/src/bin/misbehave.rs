@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use duologue_bench::hazard::{
-    ASKED, DELTA, DELTAS, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard, PIECES,
-    UNREAD_ASKS,
+    ASKED, DELTA, DELTAS, FLOOD_LINES, FLOODED, FLOODING, FOLDER, FOREVER, HAZARD, HUGE, Hazard,
+    PIECES, UNREAD_ASKS,
 };
 use duologue_bench::wire::{self, SESSION, usage};
 use rustix::process::{Pid, getpgid};
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     }
     let folder = PathBuf::from(std::env::var_os(FOLDER).context("no folder")?);
     let hazard = std::env::var(HAZARD)?.parse()?;
-    let (sender, heard) = sync_channel(1024);
+    let (sender, lines) = sync_channel(1024);
     std::thread::spawn(move || {
         for line in BufReader::new(std::io::stdin()).lines().map_while(Result::ok) {
             while STOPPED_READING.load(Ordering::SeqCst) {
@@ -40,11 +40,11 @@ fn main() -> Result<()> {
             }
         }
     });
-    let mut agent = Agent { folder, hazard, heard, texts: 0, hook: None };
+    let mut agent = Agent { folder, hazard, lines, texts: 0, hook: None };
     agent.note("pids", &std::process::id().to_string())?;
     agent.note("args", &args.join(" "))?;
-    while let Ok(line) = agent.heard.recv() {
-        if agent.hear(&line)? {
+    while let Ok(line) = agent.lines.recv() {
+        if agent.receive(&line)? {
             agent.turn()?;
         }
     }
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
 struct Agent {
     folder: PathBuf,
     hazard: Hazard,
-    heard: Receiver<Value>,
+    lines: Receiver<Value>,
     texts: u32,
     /// The callback that the host has registered, if any.
     hook: Option<String>,
@@ -65,7 +65,7 @@ struct Agent {
 
 impl Agent {
     /// Handles a line. True for a prompt. Requests are answered.
-    fn hear(&mut self, line: &Value) -> Result<bool> {
+    fn receive(&mut self, line: &Value) -> Result<bool> {
         if line["type"] == "control_request" {
             let hooks = line["request"]["hooks"].as_object();
             let callback =
@@ -99,7 +99,7 @@ impl Agent {
                 let line = format!("{}\n", "x".repeat(99));
                 std::io::stderr().write_all(line.repeat(3_000).as_bytes())?;
             }
-            Hazard::Stray => write("npm warn deprecated: this line is no JSON\n")?,
+            Hazard::Stray => write("npm warn deprecated: this line is not JSON\n")?,
             Hazard::Huge => self.text(&"x".repeat(HUGE))?,
             Hazard::UnknownType => self.say(&json!({
                 "type": "brand_new", "answer": 42, "session_id": SESSION,
@@ -227,7 +227,7 @@ impl Agent {
                     },
                 }),
                 "mcp_message" => json!({
-                    "subtype": subtype, "server_name": "nobody",
+                    "subtype": subtype, "server_name": "missing",
                     "message": { "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} },
                 }),
                 "elicitation" => json!({
@@ -243,13 +243,13 @@ impl Agent {
         let end = Instant::now() + ASKED;
         let mut open = subtypes.len();
         while open > 0 {
-            let line = match self.heard.recv_timeout(end.saturating_duration_since(Instant::now()))
+            let line = match self.lines.recv_timeout(end.saturating_duration_since(Instant::now()))
             {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            self.hear(&line)?;
+            self.receive(&line)?;
             if line["type"] == "control_response" {
                 open -= 1;
                 self.note("answers", &line["response"].to_string())?;

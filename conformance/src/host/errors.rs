@@ -110,7 +110,7 @@ pub(super) async fn compact(stage: &Stage) -> Verdict {
     }
     let (events, outcome) = ask(&session, "/compact").await?;
     holds!(outcome.is_success(), "{:?}", outcome.error());
-    same!(count(&events, "compacted"), 1, "told that it was summed up");
+    same!(count(&events, "compacted"), 1, "compaction is reported");
     ask(&session, "Which word?").await?;
     let last = server.requests().pop().map(|request| format!("{request:?}")).unwrap_or_default();
     holds!(last.contains("They spoke of a heron."), "the summary is lost");
@@ -133,6 +133,6 @@ pub(super) async fn refused(stage: &Stage) -> Verdict {
     let session = builder.start().await?;
     ask(&session, "Do something bad").await?;
     let (_, outcome) = ask(&session, "Say hello").await?;
-    same!(outcome.text(), "Hello.", "the session goes on");
+    same!(outcome.text(), "Hello.", "the session continues");
     close(session).await
 }

@@ -92,10 +92,10 @@ pub(super) async fn during_tool(stage: &Stage) -> Verdict {
 pub(super) async fn open_permission(stage: &Stage) -> Verdict {
     let (_server, builder) = stage.play(says([touch("seen"), Reply::text("Still here.")])).await?;
     let asked = Arc::new(Notify::new());
-    let told = Arc::clone(&asked);
+    let called = Arc::clone(&asked);
     let session = builder
         .on_permission(move |_| {
-            told.notify_one();
+            called.notify_one();
             std::future::pending::<Decision>()
         })
         .start()

@@ -9,9 +9,9 @@ use duologue::protocol::permission::{PermissionMode, PermissionRule, PermissionU
 use duologue::{Event, Session};
 use duologue_model::Reply;
 use serde_json::json;
-use tokio::sync::{Barrier, Notify};
+use tokio::sync::Barrier;
 
-use super::{ask, call, close, count, says, tool_results, touch};
+use super::{allow_later, ask, call, close, count, says, tool_results, touch};
 use crate::case::{Trouble, Verdict, holds, same};
 use crate::stage::Stage;
 
@@ -148,19 +148,8 @@ pub(super) async fn no_handler(stage: &Stage) -> Verdict {
 
 pub(super) async fn slow_answer(stage: &Stage) -> Verdict {
     let (_server, builder) = stage.play(says([touch("seen"), Reply::text("Done.")])).await?;
-    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (told, wait) = (Arc::clone(&asked), Arc::clone(&go));
-    let session = builder
-        .on_permission(move |_| {
-            let (told, wait) = (Arc::clone(&told), Arc::clone(&wait));
-            async move {
-                told.notify_one();
-                wait.notified().await;
-                Decision::allow()
-            }
-        })
-        .start()
-        .await?;
+    let (builder, asked, go) = allow_later(builder);
+    let session = builder.start().await?;
     let mut turn = session.prompt("Leave a file").await?;
     asked.notified().await;
     // The agent answers requests while a permission is open.

@@ -112,7 +112,7 @@ pub(super) async fn structured_output(stage: &Stage) -> Verdict {
 
 pub(super) async fn blocking(stage: &Stage) -> Verdict {
     let (_server, builder) = stage.play(says([Reply::text("No async here.")])).await?;
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (sender, answer) = tokio::sync::oneshot::channel();
     let talk = move || -> Result<String, duologue::Error> {
         let session = blocking::start(builder)?;
         let answer = session.prompt("Hi")?.outcome()?.text().to_owned();
@@ -120,8 +120,8 @@ pub(super) async fn blocking(stage: &Stage) -> Verdict {
         Ok(answer)
     };
     // Its own thread, without a runtime.
-    std::thread::spawn(move || tell.send(talk()));
-    same!(told.await??, "No async here.", "the text");
+    std::thread::spawn(move || sender.send(talk()));
+    same!(answer.await??, "No async here.", "the text");
     Ok(())
 }
 

@@ -1,13 +1,9 @@
 //! Several prompts at once.
 
-use std::sync::Arc;
-
 use duologue::Event;
-use duologue::handlers::Decision;
 use duologue_model::Reply;
-use tokio::sync::Notify;
 
-use super::{all, close, held, read_so_far, says, touch, until_it_speaks};
+use super::{all, allow_later, close, held, read_so_far, says, touch, until_it_speaks};
 use crate::case::{Trouble, Verdict, holds, same};
 use crate::stage::Stage;
 
@@ -33,19 +29,8 @@ pub(super) async fn folded(stage: &Stage) -> Verdict {
     // A prompt that arrives while a permission is open joins the same turn or the next.
     let replies = [touch("seen"), Reply::text("Both answered.").always()];
     let (_server, builder) = stage.play(says(replies)).await?;
-    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (told, wait) = (Arc::clone(&asked), Arc::clone(&go));
-    let session = builder
-        .on_permission(move |_| {
-            let (told, wait) = (Arc::clone(&told), Arc::clone(&wait));
-            async move {
-                told.notify_one();
-                wait.notified().await;
-                Decision::allow()
-            }
-        })
-        .start()
-        .await?;
+    let (builder, asked, go) = allow_later(builder);
+    let session = builder.start().await?;
     let mut first = session.prompt("one").await?;
     asked.notified().await;
     let mut second = session.prompt("two").await?;
@@ -80,8 +65,8 @@ pub(super) async fn accepted(stage: &Stage) -> Verdict {
     let mut turn = session.prompt("one").await?;
     holds!(turn.accepted().await?, "it was not taken");
     let (events, _) = all(&mut turn).await?;
-    let told = events.iter().filter(|event| matches!(event, Event::PromptAccepted(_))).count();
-    same!(told, 1, "told that it was taken");
+    let accepted = events.iter().filter(|event| matches!(event, Event::PromptAccepted(_))).count();
+    same!(accepted, 1, "acceptance is reported");
     close(session).await
 }
 

@@ -1,4 +1,4 @@
-//! An agent that any host can drive: it repeats what it hears, and asks before it writes that down.
+//! An agent that any host can drive: it repeats each prompt, and asks before it writes one to a file.
 //!
 //! Give it to a host as the program `claude`: `ClaudeAgentOptions(cli_path="target/debug/examples/parrot")`.
 

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ours_and_theirs() {
+    fn commands_of_the_chat_and_of_the_agent() {
         assert_eq!(Typed::read("  \n"), Typed::Nothing);
         assert_eq!(Typed::read("/exit"), Typed::Exit);
         assert_eq!(Typed::read("/model opus "), Typed::Model(Some("opus".into())));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_a_command_and_is_none_is_noticed() {
+    fn an_unknown_command_is_noticed() {
         let json = r#"{"commands":[{"name":"compact","aliases":["squeeze"]},{"name":"mcp:ask"}]}"#;
         let reply = InitializeReply::from_json(json).unwrap();
         let said = |text: &str| unknown(Some(&reply), text).map(|line| line.to_string());

@@ -60,7 +60,7 @@ enum Next {
 
 /// An open dialog.
 struct Open {
-    id: RequestId,
+    id: Option<RequestId>,
     dialog: Dialog,
     reply: oneshot::Sender<Reply>,
 }
@@ -181,7 +181,7 @@ impl Conversation {
                     Some(event) => {
                         if let Event::PermissionWithdrawn(gone) = &event
                             && let Some(open) = &self.dialog
-                            && gone.request_id == open.id
+                            && Some(&gone.request_id) == open.id.as_ref()
                         {
                             self.withdraw().await?;
                         }

@@ -4,8 +4,10 @@ use duologue_protocol::control::CanUseTool;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::tool::{Answers, Question, QuestionOption};
 use duologue_terminal::{Foreign, Shown, line, ours, shown};
+use serde_json::Value;
 
 use crate::describe;
+use crate::form::{Form, Next};
 use crate::menu::{Choice, Key, Menu, Step};
 use crate::subject::{Kind, Subject};
 
@@ -18,6 +20,7 @@ pub(super) enum Topic {
     Permission(Box<CanUseTool>),
     Questions(Vec<Question>),
     Plan(Foreign<'static>),
+    Form(Box<Form>),
 }
 
 /// The answer of the user.
@@ -32,6 +35,10 @@ pub(super) enum Reply {
     Accept(PermissionMode),
     Revise(String),
     Reject,
+    /// The content of a form.
+    Submit(Value),
+    Decline,
+    Cancel,
 }
 
 /// The effect of a key.
@@ -60,6 +67,7 @@ impl Dialog {
             Topic::Permission(ask) => permission(ask),
             Topic::Questions(questions) => question(questions, 0),
             Topic::Plan(plan) => propose(plan),
+            Topic::Form(form) => form.menu(),
         };
         Self { topic, head, menu, at: 0, answers: Answers::new() }
     }
@@ -84,7 +92,7 @@ impl Dialog {
             Step::Cancelled => None,
             Step::Picked(chosen, text) => Some((chosen, text)),
         };
-        match &self.topic {
+        match &mut self.topic {
             Topic::Permission(ask) => {
                 let always = describe::always(ask);
                 let reply = match picked {
@@ -111,6 +119,19 @@ impl Dialog {
                 done(reply, Shown::default())
             }
             Topic::Questions(_) => self.answered(picked),
+            Topic::Form(form) => {
+                let Some((chosen, text)) = picked else {
+                    return done(Reply::Cancel, Shown::default());
+                };
+                match form.answer(&chosen, &text) {
+                    Next::Accept(content) => done(Reply::Submit(content), Shown::default()),
+                    Next::Decline => done(Reply::Decline, Shown::default()),
+                    Next::Ask => {
+                        (self.menu, self.head) = form.menu();
+                        Progress::Next(Vec::new())
+                    }
+                }
+            }
         }
     }
 
@@ -163,6 +184,9 @@ fn done(reply: Reply, always: Shown) -> Progress {
         }
         Reply::Revise(text) => shown!("  {} not yet{}", ours("↻").yellow(), because(line(text))),
         Reply::Reject => shown!("  {} rejected", ours("✗").red()),
+        Reply::Submit(_) => shown!("  {} sent", ours("✓").green()),
+        Reply::Decline => shown!("  {} declined", ours("✗").red()),
+        Reply::Cancel => shown!("  {} cancelled", ours("✗").yellow()),
     };
     Progress::Done(reply, vec![note])
 }
@@ -230,7 +254,8 @@ fn propose(plan: &Foreign<'_>) -> (Menu, Subject) {
         Choice::new(ours("Yes")).detail(ours("and ask before each change (default)")),
         Choice::new(ours("Not yet, change this")).writes(),
         Choice::new(ours("No")),
-    ]);
+    ])
+    .escape("rejects");
     (menu, head.text(Kind::Plain, plan.raw().trim()))
 }
 
@@ -291,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_allowed_for_good_is_told_rule_by_rule() {
+    fn the_rules_that_would_be_added_are_listed() {
         let rules = r#","permission_suggestions":[{"type":"addRules","rules":[{"toolName":"Bash",
             "ruleContent":"touch a; touch b"}],"behavior":"allow","destination":"localSettings"},
             {"type":"setMode","mode":"acceptEdits","destination":"session"}]"#;

@@ -2,7 +2,7 @@
 //! a pipe.
 //!
 //! [`chat`] starts a session and runs the conversation to its end. On a terminal, the answer is printed as it is
-//! written, permissions and questions are menus, and what is typed during a turn is kept for the next prompt. Otherwise
+//! written, permissions, questions and forms are menus, and what is typed during a turn is kept for the next prompt. Otherwise
 //! each line of stdin is a prompt, and requests of the agent are denied.
 //!
 //! ```no_run
@@ -21,6 +21,7 @@ mod complete;
 mod conversation;
 mod describe;
 mod dialog;
+mod form;
 mod input;
 mod menu;
 mod pipe;

@@ -88,7 +88,7 @@ impl Menu {
             marked,
             writing: false,
             text: String::new(),
-            escape: "says no",
+            escape: "denies",
         }
     }
 
@@ -223,7 +223,7 @@ impl Menu {
         let help = match (self.writing, self.several) {
             (true, _) => ours("Enter sends · Esc goes back"),
             (false, true) => {
-                shown!("Space marks · Enter takes what is marked · Esc {}", self.escape)
+                shown!("Space marks · Enter confirms · Esc {}", self.escape)
             }
             (false, false) => shown!("↑↓ or a number · Enter · Esc {}", self.escape),
         };
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn some_choices_are_written() {
+    fn some_choices_take_a_text() {
         assert_eq!(typed(&mut menu(), "3no⌫ot ü⏎"), Step::Picked(vec![2], "not ü".into()));
         // A choice that takes a text can be typed at once.
         assert_eq!(typed(&mut menu(), "↑use cp⏎"), Step::Picked(vec![2], "use cp".into()));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn it_looks_so() {
+    fn a_menu_is_rendered() {
         let mut menu = menu();
         typed(&mut menu, "3\u{7}because");
         assert_eq!(
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_thrown_away() {
+    fn a_typed_text_can_be_discarded() {
         let mut text = "one two\u{3000}three ".to_owned();
         edit(&mut text, &Key::ClearWord);
         assert_eq!(text, "one two\u{3000}");

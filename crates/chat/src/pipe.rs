@@ -14,7 +14,7 @@ use crate::dialog::{Reply, Topic};
 use crate::render::{Piece, Renderer};
 use crate::requests::Request;
 
-const NO_TERMINAL: &str = "Nobody can be asked for permission here.";
+const NO_TERMINAL: &str = "Permission cannot be requested: no terminal is attached.";
 
 pub(super) async fn run(
     session: Session,
@@ -152,6 +152,9 @@ fn refuse(ask: Request) {
             (ours("a question"), "the agent continues without an answer", Reply::Skip)
         }
         Topic::Plan(_) => (ours("a plan"), "use a terminal to decide", Reply::Reject),
+        Topic::Form(_) => {
+            (ours("a form of an MCP server"), "use a terminal to fill it in", Reply::Cancel)
+        }
     };
     let line = shown!("✗ {} is refused: stdin is not a terminal; {}", what, hint);
     print::err(&line.yellow());

@@ -2,13 +2,16 @@
 
 use duologue::SessionBuilder;
 use duologue::handlers::{
-    Decision, PermissionRequest, PlanDecision, PlanRequest, QuestionAnswer, QuestionRequest,
+    Decision, ElicitationAnswer, PermissionRequest, PlanDecision, PlanRequest, QuestionAnswer,
+    QuestionRequest,
 };
 use duologue_protocol::RequestId;
+use duologue_protocol::control::Elicitation;
 use duologue_terminal::Foreign;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::dialog::{Reply, Topic};
+use crate::form::Form;
 
 /// The most queued requests. The agent rarely makes two at once.
 const MAX_QUEUED: usize = 64;
@@ -19,7 +22,8 @@ const NO_REASON: &str = "The user did not allow this.";
 /// A request of the agent.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) id: RequestId,
+    /// `None` for a form of an MCP server.
+    pub(super) id: Option<RequestId>,
     pub(super) topic: Topic,
     pub(super) reply: oneshot::Sender<Reply>,
 }
@@ -35,16 +39,16 @@ impl Request {
     }
 }
 
-/// Sends permission requests, questions and plans to the returned receiver.
+/// Sends permission requests, questions, plans and forms to the returned receiver.
 pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver<Request>) {
     let (requests, received) = mpsc::channel(MAX_QUEUED);
-    let (questions, plans) = (requests.clone(), requests.clone());
+    let (questions, plans, forms) = (requests.clone(), requests.clone(), requests.clone());
     let builder = builder
         .on_permission(move |request: PermissionRequest| {
             let requests = requests.clone();
             async move {
                 let topic = Topic::Permission(Box::new(request.raw().clone()));
-                match ask(requests, request.id().clone(), topic).await {
+                match ask(requests, Some(request.id().clone()), topic).await {
                     Some(Reply::AllowOnce) => Decision::allow(),
                     Some(Reply::AllowAlways) => Decision::allow_always(),
                     Some(Reply::Deny(why)) if !why.is_empty() => Decision::deny(why),
@@ -56,7 +60,7 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
             let requests = questions.clone();
             async move {
                 let topic = Topic::Questions(request.questions().to_vec());
-                match ask(requests, request.id().clone(), topic).await {
+                match ask(requests, Some(request.id().clone()), topic).await {
                     Some(Reply::Answers(answers)) => answers.into(),
                     _ => QuestionAnswer::skip(),
                 }
@@ -66,17 +70,31 @@ pub(super) fn listen(builder: SessionBuilder) -> (SessionBuilder, mpsc::Receiver
             let requests = plans.clone();
             async move {
                 let topic = Topic::Plan(Foreign::from(request.plan()).into_owned());
-                match ask(requests, request.id().clone(), topic).await {
+                match ask(requests, Some(request.id().clone()), topic).await {
                     Some(Reply::Accept(mode)) => PlanDecision::approve_in(mode),
                     Some(Reply::Revise(text)) => PlanDecision::revise(text),
                     _ => PlanDecision::reject(),
+                }
+            }
+        })
+        .on_elicitation(move |request: Elicitation| {
+            let requests = forms.clone();
+            async move {
+                match ask(requests, None, Topic::Form(Box::new(Form::new(&request)))).await {
+                    Some(Reply::Submit(content)) => ElicitationAnswer::accept(content),
+                    Some(Reply::Decline) => ElicitationAnswer::decline(),
+                    _ => ElicitationAnswer::cancel(),
                 }
             }
         });
     (builder, received)
 }
 
-async fn ask(requests: mpsc::Sender<Request>, id: RequestId, topic: Topic) -> Option<Reply> {
+async fn ask(
+    requests: mpsc::Sender<Request>,
+    id: Option<RequestId>,
+    topic: Topic,
+) -> Option<Reply> {
     let (reply, answered) = oneshot::channel();
     requests.send(Request { id, topic, reply }).await.ok()?;
     answered.await.ok()

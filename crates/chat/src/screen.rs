@@ -57,7 +57,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Its rows and columns, as far as it knows.
+    /// Its rows and columns, if known.
     pub(super) const fn size(&self) -> (usize, usize) {
         (self.rows, self.columns)
     }
@@ -113,7 +113,7 @@ impl<W: Write> Screen<W> {
         if open { self.text(&ours("\n")) } else { Ok(()) }
     }
 
-    /// Gives the bottom to somebody, with these lines.
+    /// Gives the bottom of the screen to an owner, with these lines.
     pub(super) fn set_bottom(&mut self, bottom: Bottom, lines: Vec<Shown>) -> io::Result<()> {
         if bottom != Bottom::Status && self.bottom == Bottom::Status {
             self.end_line()?;
@@ -161,7 +161,7 @@ impl<W: Write> Screen<W> {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        // The line editor draws itself; and nothing stands beside a text that is not done.
+        // The line editor draws itself, and nothing is printed beside an unfinished text.
         if self.bottom == Bottom::Prompt || self.open {
             return Ok(());
         }

@@ -172,7 +172,7 @@ impl Subject {
         }
         let last = (first + rows).min(all.len());
         let mut lines: Vec<Shown> = all.get(first..last)?.to_vec();
-        let next = if last < all.len() { "Ctrl-O goes on" } else { "Ctrl-O goes back" };
+        let next = if last < all.len() { "Ctrl-O: next page" } else { "Ctrl-O: first page" };
         let place = shown!("{}–{} of {} · {}", first + 1, last, all.len(), next);
         lines.push(place.yellow().bold());
         lines.extend(around(choices, menu.at(), shown_choices));
@@ -181,7 +181,7 @@ impl Subject {
 
     /// The body as rows of the terminal. Of many blank rows, only their number is shown.
     fn rows(&self, columns: usize) -> Vec<Shown> {
-        // The bar tells the text from the menu: it could look like a choice.
+        // The bar separates the text from the menu, because it could look like a choice.
         let margin = if columns < 30 { ours("│") } else { ours("  │ ") };
         let width = columns.saturating_sub(margin.width() + 2).max(1);
         let mut rows = Vec::new();
@@ -255,7 +255,7 @@ mod tests {
                 "❯ 1 Yes, this once",
                 "  2 Yes, and from now on",
                 "  3 No, because",
-                "  ↑↓ or a number · Enter · Esc says no",
+                "  ↑↓ or a number · Enter · Esc denies",
             ]
         );
     }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_beginning_is_shown_in_every_terminal() {
+    fn the_beginning_of_a_long_text_is_shown_in_every_terminal() {
         let long: String = (0..500).map(|at| format!("line {at} 日本\n")).collect();
         let wide = format!("rm -rf ~/work {}", "x".repeat(1_000_000));
         let returns = format!("rm -rf ~/work{}", "\r".repeat(50_000));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_little_stays_on_the_screen() {
+    fn a_small_terminal_shows_some_lines() {
         let left = head("a\nb\nc\nd\ne").left(80);
         let left: Vec<_> = left.iter().map(|line| line.plain().to_string()).collect();
         assert_eq!(left[1..], ["  │ a", "  │ b", "  │ c", "  … 2 more lines"]);

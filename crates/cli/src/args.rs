@@ -538,8 +538,8 @@ pub(crate) struct Diff {
 /// Equal values get equal replacements in the whole tape, so that it still replays. A plain capture of
 /// stdout stays a capture. Counts the replacements on stderr.
 ///
-/// Look at a tape before you share it: a secret without a known form and without a telling name is not
-/// found.
+/// Review a tape before you share it: a secret without a known form and without a name such as
+/// `password` is not found.
 ///
 /// Exit codes: 0, or 2 if the tape cannot be read or the new one cannot be written.
 #[derive(Debug, Parser)]

@@ -196,7 +196,7 @@ impl SessionArgs {
         }
         if let Some(mode) = &self.permission_mode {
             let mode = PermissionMode::from(mode.as_str());
-            // Whoever names it means it.
+            // A tool that is named is meant.
             let bypass = mode == PermissionMode::BypassPermissions;
             builder = builder.permission_mode(mode).allow_dangerously_skip_permissions(bypass);
         }

@@ -1,4 +1,4 @@
-//! Serves a scenario, says where, and goes on until it is killed:
+//! Serves a scenario, prints its address, and runs until it is killed:
 //!
 //! ```sh
 //! cargo run -p duologue-model --example serve -- crates/model/examples/tour.toml

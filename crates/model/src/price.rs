@@ -1,4 +1,4 @@
-//! What an answer costs.
+//! The cost of an answer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,20 +10,20 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tokens {
-    /// Read.
+    /// Input tokens.
     pub input: u64,
-    /// Written.
+    /// Output tokens.
     pub output: u64,
-    /// Read from the cache.
+    /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Put into the cache, for however long.
+    /// Tokens written to the cache, for any duration.
     pub cache_write: u64,
-    /// Of these, put there for an hour.
+    /// Of these, tokens that are cached for an hour.
     pub cache_write_1h: u64,
 }
 
 impl Tokens {
-    /// From the `usage` of a message. What is missing is 0.
+    /// The tokens in the `usage` of a message. Missing fields count as 0.
     #[must_use]
     pub fn from_usage(usage: &Value) -> Self {
         let count = |name: &str| usage[name].as_u64().unwrap_or(0);
@@ -54,26 +54,26 @@ impl std::ops::AddAssign for Tokens {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Price {
-    /// Of what is read.
+    /// Input.
     pub input: f64,
-    /// Of what is written.
+    /// Output.
     pub output: f64,
-    /// Of what is read from the cache: a tenth of `input`, if nothing is said.
+    /// Reading from the cache. Default: a tenth of `input`.
     pub cache_read: Option<f64>,
-    /// Of what is put into the cache: a quarter more than `input`, if nothing is said.
+    /// Writing to the cache. Default: a quarter more than `input`.
     pub cache_write: Option<f64>,
-    /// Of what is put there for an hour: twice `input`, if nothing is said.
+    /// Writing to the cache for an hour. Default: twice `input`.
     pub cache_write_1h: Option<f64>,
     /// Prompts of more tokens than this have the prices that follow.
     pub long_from: Option<u64>,
-    /// Of what is read then.
+    /// Input of long prompts.
     pub long_input: Option<f64>,
-    /// Of what is written then.
+    /// Output for long prompts.
     pub long_output: Option<f64>,
 }
 
 impl Price {
-    /// A price for what is read and for what is written; those of the cache follow from it.
+    /// A price for input and output; the prices of the cache follow from it.
     #[must_use]
     pub const fn new(input: f64, output: f64) -> Self {
         Self {
@@ -88,14 +88,14 @@ impl Price {
         }
     }
 
-    /// A price of its own for what is read from the cache.
+    /// Sets the price of reading from the cache.
     #[must_use]
     pub const fn cache_read(mut self, price: f64) -> Self {
         self.cache_read = Some(price);
         self
     }
 
-    /// Other prices for prompts of more tokens than this.
+    /// Sets other prices for prompts of more tokens than this.
     #[must_use]
     pub const fn long(mut self, from: u64, input: f64, output: f64) -> Self {
         self.long_from = Some(from);
@@ -104,7 +104,7 @@ impl Price {
         self
     }
 
-    /// What so many tokens cost, in US dollars.
+    /// The cost of these tokens in US dollars.
     #[must_use]
     pub fn of(&self, tokens: &Tokens) -> f64 {
         let prompt = tokens.input + tokens.cache_read + tokens.cache_write;
@@ -127,8 +127,8 @@ impl Price {
     }
 }
 
-/// What is known of prices, by how the name of a model begins. They are public list prices and go out of date: a file
-/// can say better.
+/// Known prices, by the prefix of the model's name. They are public list prices and may be outdated: a file
+/// can override them.
 const KNOWN: &[(&str, Price)] = &[
     ("claude-fable-5", Price::new(8.0, 40.0).cache_read(0.2)),
     ("claude-opus-5", Price::new(4.0, 20.0).cache_read(0.2)),
@@ -152,7 +152,7 @@ const KNOWN: &[(&str, Price)] = &[
 /// The variable that names a file of prices.
 const VARIABLE: &str = "DUOLOGUE_PRICES";
 
-/// What models cost.
+/// The prices of models.
 ///
 /// ```
 /// use duologue_model::{Prices, Tokens};
@@ -163,7 +163,7 @@ const VARIABLE: &str = "DUOLOGUE_PRICES";
 /// assert_eq!(prices.cost("claude-sonnet-4-20250514", &tokens), Some(0.000546));
 /// assert_eq!(prices.cost("my-model", &tokens), None);
 ///
-/// // Per million tokens, by how the name begins; the longest beginning counts.
+/// // Per million tokens, by the prefix of the name; the longest prefix counts.
 /// prices.add_toml("[my-]\ninput = 1.0\noutput = 2.0")?;
 /// assert_eq!(prices.cost("my-model", &tokens), Some(0.00008));
 /// # Ok::<(), duologue_model::PricesError>(())
@@ -185,20 +185,20 @@ pub struct PricesError {
 }
 
 impl Prices {
-    /// No prices at all: everything is unknown.
+    /// No prices: every model is unknown.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The prices that are known here.
+    /// The built-in prices.
     #[must_use]
     pub fn known() -> Self {
         let known = KNOWN.iter().map(|(beginning, price)| ((*beginning).to_owned(), *price));
         Self { by_beginning: known.collect() }
     }
 
-    /// The prices that are known here, and on top of them those of the file that `DUOLOGUE_PRICES` names.
+    /// The built-in prices, overridden by those in the file that `DUOLOGUE_PRICES` names.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl Prices {
         Ok(prices)
     }
 
-    /// Adds those of a TOML file: a table for each beginning of a name, with `input`, `output` and, if they are not the
-    /// usual, `cache_read`, `cache_write`, `cache_write_1h`; `long_from`, `long_input` and `long_output` if long prompts
+    /// Adds the prices of a TOML file: a table for each prefix of a name, with `input`, `output` and, if they are not the
+    /// defaults, `cache_read`, `cache_write`, `cache_write_1h`; `long_from`, `long_input` and `long_output` if long prompts
     /// cost more.
     ///
     /// # Errors
@@ -225,7 +225,7 @@ impl Prices {
         self.add_toml(&text).map_err(|error| PricesError { place, ..error })
     }
 
-    /// Adds those of a TOML text.
+    /// Adds the prices of a TOML text.
     ///
     /// # Errors
     ///
@@ -266,7 +266,7 @@ impl Prices {
         fitting.max_by_key(|(beginning, _)| beginning.len()).map(|(_, price)| price)
     }
 
-    /// What an answer costs, in US dollars. None if the model is unknown: count it as 0, and say so.
+    /// The cost of an answer in US dollars. `None` if the model is unknown: count it as 0 and report that.
     #[must_use]
     pub fn cost(&self, model: &str, tokens: &Tokens) -> Option<f64> {
         self.price(model).map(|price| price.of(tokens))

@@ -251,7 +251,7 @@ fn without_reminders(text: &str) -> String {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(open) {
         kept.push_str(before);
-        // One that is never closed is text of the user's.
+        // A tag that is never closed is text of the user.
         let Some((_, behind)) = after.split_once(close) else {
             kept.push_str(open);
             kept.push_str(after);

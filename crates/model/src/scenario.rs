@@ -1,4 +1,4 @@
-//! What the model answers: the form of a scenario.
+//! Scenarios: the scripted replies of a model.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ pub use file::{ScenarioError, schema};
 pub use reply::{ApiError, Reply, Usage, When};
 pub use words::{Chunk, Times};
 
-/// What the model behind an agent answers, so that a conversation can be had again, offline.
+/// The replies of the model behind an agent, so that a conversation can be repeated offline.
 ///
-/// A reply with `when` is taken as soon as that holds. The others are taken in the order in which they stand. Each agent
-/// has replies of its own; a reply that names no agent is for `main`.
+/// A reply with `when` is used as soon as its condition holds. The others are used in order. Each agent
+/// has its own replies; a reply that names no agent is for `main`.
 ///
 /// ```
 /// use duologue_model::{Reply, Scenario, When};
@@ -63,28 +63,28 @@ impl Scenario {
         Self::default()
     }
 
-    /// Says what it is about.
+    /// Sets the title.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// Names the model that the replies come from.
+    /// Sets the model that the replies are attributed to.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// Says what goes wrong on purpose in an embedded agent.
+    /// Sets a fault of the embedded agent.
     #[must_use]
     pub fn fault(mut self, fault: impl Into<String>) -> Self {
         self.fault = Some(fault.into());
         self
     }
 
-    /// Says how an agent is recognised.
+    /// Describes how an agent is recognised.
     #[must_use]
     pub fn agent(mut self, name: impl Into<String>, who: Who) -> Self {
         self.agents.insert(name.into(), who);
@@ -140,19 +140,19 @@ fn not_reserved(schema: &mut Schema) {
 }
 
 impl Who {
-    /// One whose system prompt contains this.
+    /// An agent whose system prompt contains this.
     #[must_use]
     pub fn system(part: impl Into<String>) -> Self {
         Self { system: Some(part.into()), ..Self::default() }
     }
 
-    /// One whose first prompt contains this.
+    /// An agent whose first prompt contains this.
     #[must_use]
     pub fn prompt(part: impl Into<String>) -> Self {
         Self { prompt: Some(part.into()), ..Self::default() }
     }
 
-    /// One that is offered a tool of this name.
+    /// An agent that is offered a tool with this name.
     #[must_use]
     pub fn tool(name: impl Into<String>) -> Self {
         Self { tool: Some(name.into()), ..Self::default() }

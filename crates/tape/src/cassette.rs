@@ -1,4 +1,4 @@
-//! [`Cassette`]: a test that records its conversation once, and replays it ever after.
+//! [`Cassette`]: records the conversation of a test once, and replays it from then on.
 
 use std::fs::{self, File};
 use std::io;
@@ -32,10 +32,10 @@ pub const RECORD: &str = "DUOLOGUE_RECORD";
 /// How much of a conversation may be on its way.
 const PIPE: usize = 64 * 1024;
 
-/// How many tapes this process has begun: each has a name of its own until it is whole.
+/// The number of tapes that this process has begun. Each has a temporary name until it is complete.
 static UNFINISHED: AtomicU64 = AtomicU64::new(0);
 
-/// How long the disk may take for nothing.
+/// How long the disk may make no progress.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a conversation could not be recorded or replayed.
@@ -57,7 +57,7 @@ pub enum CassetteError {
         /// Why none is recorded.
         reason: &'static str,
     },
-    /// [`RECORD`] has a value that means nothing.
+    /// [`RECORD`] has an unknown value.
     #[error("{RECORD} is {value:?}; it can be never, missing or always")]
     #[non_exhaustive]
     BadVariable {
@@ -108,7 +108,7 @@ pub enum CassetteError {
     },
 }
 
-/// A tape beside a test: recorded if it is missing, replayed if it is there.
+/// A tape beside a test: recorded if it is missing, replayed if it exists.
 ///
 /// ```no_run
 /// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
@@ -123,7 +123,7 @@ pub enum CassetteError {
 /// # }
 /// ```
 ///
-/// The first run talks to the real agent and keeps the tape, but only if it comes to
+/// The first run uses the real agent and keeps the tape, but only if it reaches
 /// [`close`](TapedSession::close). Every later run needs no agent. [`Record`] says when the real agent is started.
 #[derive(Debug)]
 pub struct Cassette {
@@ -139,21 +139,21 @@ impl Cassette {
         Self { path: path.into(), how: Match::Exact, redactor: None, record: None }
     }
 
-    /// How alike prompts and answers must be.
+    /// How closely prompts and answers must match.
     #[must_use]
     pub const fn matching(mut self, how: Match) -> Self {
         self.how = how;
         self
     }
 
-    /// Leaves out what should not be shared.
+    /// Redacts the recording.
     #[must_use]
     pub fn redact(mut self, redactor: Redactor) -> Self {
         self.redactor = Some(redactor);
         self
     }
 
-    /// When to record. [`Record`] says what happens without this.
+    /// When to record. [`Record`] describes the default.
     ///
     /// ```
     /// use duologue_tape::{Cassette, Record};
@@ -174,7 +174,7 @@ impl Cassette {
     /// Whether the tape is played. If not, it is to be recorded.
     fn plays(&self) -> Result<bool, CassetteError> {
         let (record, reason) = self.policy()?;
-        // A tape that cannot be looked at is not a tape that is missing.
+        // A tape that cannot be accessed is not a missing tape.
         let exists = self.path.try_exists().map_err(|source| CassetteError::Read {
             path: self.path.clone(),
             source: source.into(),
@@ -206,7 +206,7 @@ impl Cassette {
         Ok(TapedSession { session, side: Side::Recorder(recorder) })
     }
 
-    /// Like [`start`](Self::start); what is recorded is the agent at the other end of this pipe.
+    /// Like [`start`](Self::start), with the agent at the other end of this pipe.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -266,11 +266,11 @@ impl Cassette {
 
 type Playing = JoinHandle<Result<(), CassetteError>>;
 
-/// Why the other end has stopped, if it was not the end of the tape.
+/// Why the other end stopped, if not at the end of the tape.
 type Complaint = Arc<Mutex<Option<String>>>;
 
-/// What the agent on the tape says. Where it stops because of the host, the host is told so: a test that
-/// fails there should say why.
+/// Plays the agent on the tape. If it stops because of a mismatch, the host gets the reason: a test that
+/// fails there should report why.
 struct Playback<R> {
     pipe: R,
     complaint: Complaint,
@@ -293,7 +293,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Playback<R> {
     }
 }
 
-/// What went wrong at the other end, which is why this end failed; else what this end says.
+/// The error of the other end, if it caused the failure of this end; otherwise the error of this end.
 async fn first(player: Playing, error: CassetteError) -> CassetteError {
     match player.await {
         Ok(Err(theirs)) => theirs,
@@ -309,7 +309,7 @@ async fn play(
 ) -> Result<(), CassetteError> {
     let played = converse(&mut player, &mut pipe, &path).await;
     if let Err(error) = &played {
-        // Before the pipe is closed, which is when it is looked at.
+        // It is read when the pipe is closed, so it is set before.
         *complaint.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
     }
     drop(pipe);
@@ -329,11 +329,11 @@ async fn converse(
     loop {
         match player.next_step().map_err(read)? {
             Step::Say(_, Stream::ToHost, line) => {
-                // A host that is gone reads no more.
+                // The host is gone and reads no more.
                 let _ = pipe.write_all(line.raw()).await;
                 let _ = pipe.write_all(b"\n").await;
             }
-            // Nobody can send one to an agent that is no process.
+            // The agent is not a process, so it gets no signals.
             Step::Wait(Wait::Signal(name)) => {
                 player.handle_signal(&name);
             }
@@ -373,17 +373,17 @@ struct Recording {
     recorder: Recorder,
     from: Unfinished,
     to: PathBuf,
-    /// Whether a tape that is there by now is replaced.
+    /// Whether a tape that exists by now is replaced.
     replaces: bool,
 }
 
-/// Where a tape is until it is whole. A test that fails must not leave half a tape.
+/// The temporary file of a tape until it is complete. A test that fails leaves no partial tape.
 #[derive(Debug)]
 struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // Once it is whole, it is elsewhere.
+        // A complete tape has been moved.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -394,10 +394,10 @@ impl TapedSession {
         matches!(self.side, Side::Recorder(_))
     }
 
-    /// Ends the conversation. What was recorded is kept; what was replayed must have come to its end.
+    /// Ends the conversation. A recording is kept; a replay must have reached its end.
     ///
     /// # Errors
-    /// If the session failed, or was not the one on the tape.
+    /// If the session failed, or differs from the tape.
     pub async fn close(self) -> Result<(), CassetteError> {
         let Self { session, side } = self;
         let closed = session.close().await;
@@ -425,7 +425,7 @@ fn finish(recording: Recording) -> Result<(), CassetteError> {
     if replaces {
         return fs::rename(&from.0, &to).map_err(write);
     }
-    // Unlike a rename, a link never replaces what another test has written meanwhile.
+    // Unlike a rename, a link never replaces a tape that another test has written meanwhile.
     match fs::hard_link(&from.0, &to) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists && !to.exists() => {
             // This file system has no links.

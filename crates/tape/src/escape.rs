@@ -1,15 +1,15 @@
-//! JSON strings, written and read many bytes at a time: lines are full of quotes, and this is most of
-//! what recording and replaying cost.
+//! Escapes and unescapes JSON strings, many bytes at a time. Lines are full of quotes, so this is most of
+//! the cost of recording and replaying.
 
 use duologue_protocol::Block;
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
 
-/// How much is escaped at once: what stays in the nearest cache.
+/// The size of a block, which stays in the first-level cache.
 pub(crate) const PIECE: usize = 2 * 1024;
 
-/// How much room a piece of a text may take, and what is written beyond its end meanwhile.
+/// The space for an escaped block, and for bytes that are temporarily written beyond its end.
 pub(crate) const ROOM: usize = PIECE * LONGEST + OUT;
 
 /// The longest escape: `\u001f`.
@@ -18,13 +18,13 @@ const LONGEST: usize = 6;
 /// How many bytes are copied at once, though fewer may be wanted.
 const COPIED: usize = 32;
 
-/// What is read at once: a block, and what a copy may take beyond it.
+/// What is read at once: a block, and the bytes that a copy may take beyond it.
 const IN: usize = Block::LENGTH + COPIED;
 
-/// Where it is written: all of it may be escaped.
+/// The output of a block: every byte may be escaped.
 const OUT: usize = 2 * Block::LENGTH + COPIED;
 
-/// What follows the backslash for each byte of a JSON string; 0 for those that stand for themselves.
+/// The byte after the backslash for each byte of a JSON string; 0 for bytes that need no escape.
 const ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -42,7 +42,7 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
-/// What the byte after a backslash stands for; 0 if that takes more than a look.
+/// The meaning of the byte after a backslash; 0 if it is not a simple escape.
 const UNESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     table[b'b' as usize] = 0x08;
@@ -56,7 +56,7 @@ const UNESCAPES: [u8; 256] = {
     table
 };
 
-/// How many of these bytes stand for themselves, from the first on: all up to a quote, a backslash or a
+/// The number of leading bytes that need no escape: all up to a quote, a backslash or a
 /// control character.
 fn plain(word: u64) -> usize {
     let quote = word ^ (ONES * b'"' as u64);
@@ -69,13 +69,13 @@ fn plain(word: u64) -> usize {
     (found & HIGH).trailing_zeros() as usize / 8
 }
 
-/// One of these bytes. To take it out of memory would mean to wait until it has got there.
+/// One of these bytes. Loading it from memory would wait for the store.
 fn byte(word: u64, at: usize) -> u8 {
     word.checked_shr(8 * at as u32).unwrap_or_default().to_le_bytes()[0]
 }
 
-/// Writes a piece of a text as the inside of a JSON string to the start of `out`, which has [`ROOM`]. Tells
-/// how many bytes it took.
+/// Writes a block as the inside of a JSON string to the start of `out`, which has [`ROOM`]. Returns
+/// the number of bytes written.
 pub(crate) fn escape(piece: &[u8], out: &mut [u8]) -> usize {
     let (mut at, mut end) = (0, 0);
     while let Some(rest) = piece.get(at..).filter(|rest| !rest.is_empty()) {
@@ -94,7 +94,7 @@ pub(crate) fn escape(piece: &[u8], out: &mut [u8]) -> usize {
     end
 }
 
-/// The last bytes of a text, and some that need no care.
+/// The last bytes of a text, padded with bytes that need no escape.
 #[inline]
 fn padded(rest: &[u8]) -> [u8; IN] {
     let mut padded = [b' '; IN];
@@ -104,12 +104,12 @@ fn padded(rest: &[u8]) -> [u8; IN] {
     padded
 }
 
-/// Copies these bytes of a block, and perhaps some after them. Tells where they end.
+/// Copies these bytes of a block, and perhaps some after them. Returns their end.
 #[inline]
 fn copy(block: &[u8; IN], from: usize, to: usize, out: &mut [u8; OUT], end: usize) -> usize {
     let (mut at, mut into) = (from, end);
     loop {
-        // All of this is within the block and its room: to say so spares the checks.
+        // These assertions remove bounds checks.
         let (start, into_start) = (at % Block::LENGTH, into % (2 * Block::LENGTH));
         out[into_start..into_start + COPIED].copy_from_slice(&block[start..start + COPIED]);
         (at, into) = (at + COPIED, into + COPIED);
@@ -120,7 +120,7 @@ fn copy(block: &[u8; IN], from: usize, to: usize, out: &mut [u8; OUT], end: usiz
 }
 
 /// Writes the first `length` bytes of a block in which only quotes and backslashes must be escaped: a
-/// backslash before each. Tells how many bytes it took; `None` if others must be, too.
+/// backslash before each. Returns the number of bytes written; `None` if other bytes must be escaped too.
 #[inline]
 fn escape_block(bytes: &[u8; IN], length: usize, out: &mut [u8]) -> Option<usize> {
     let block = Block::new(bytes.first_chunk()?);
@@ -141,7 +141,7 @@ fn escape_block(bytes: &[u8; IN], length: usize, out: &mut [u8]) -> Option<usize
     Some(copy(bytes, from, length, out, end))
 }
 
-/// Writes one byte. Tells how many it took.
+/// Writes one byte. Returns the number of bytes written.
 fn escape_byte(byte: u8, out: &mut [u8]) -> usize {
     match ESCAPES[usize::from(byte)] {
         0 => {
@@ -161,15 +161,15 @@ fn escape_byte(byte: u8, out: &mut [u8]) -> usize {
     }
 }
 
-/// Reads the inside of a JSON string. `None` if it is none, or has an escape that takes more than a
-/// look: then somebody more patient must read it.
+/// Unescapes the inside of a JSON string. `None` if it is invalid, or has an escape that is not
+/// simple: the caller uses a complete parser then.
 pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]> {
-    // It never grows. What was there is written over.
+    // The result is never longer than the input.
     if out.len() < text.len() + OUT {
         out.resize(text.len() + OUT, 0);
     }
     let (mut at, mut end) = (0, 0);
-    // Up to here it goes word by word.
+    // Up to here, word by word.
     let mut careful = 0;
     loop {
         if at >= careful
@@ -200,7 +200,7 @@ pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]
         at += plain;
         end += plain;
         if plain < within {
-            // A quote or a control character has no place here.
+            // A quote or a control character is invalid here.
             if byte(word, plain) != b'\\' {
                 return None;
             }
@@ -215,8 +215,8 @@ pub(crate) fn unescape<'o>(text: &[u8], out: &'o mut Vec<u8>) -> Option<&'o [u8]
     }
 }
 
-/// Reads a block in which only quotes and backslashes are escaped: without the backslash before each. Tells
-/// how much it read and wrote; `None` if there is anything else to be careful about.
+/// Unescapes a block in which only quotes and backslashes are escaped. Returns
+/// how much it read and wrote; `None` if there is any other escape.
 #[inline]
 fn unescape_block(bytes: &[u8; IN], out: &mut [u8]) -> Option<(usize, usize)> {
     let block = Block::new(bytes.first_chunk()?);
@@ -228,7 +228,7 @@ fn unescape_block(bytes: &[u8; IN], out: &mut [u8]) -> Option<(usize, usize)> {
     }
     let out = out.first_chunk_mut::<OUT>()?;
     let mut marks = backslashes & !escaped;
-    // What the last byte escapes is in the next block, which starts with that byte then.
+    // If the last byte is a backslash, the next block starts with it.
     let length = Block::LENGTH - (marks >> 63) as usize;
     marks &= u64::MAX >> 1;
     let (mut from, mut end) = (0, 0);
@@ -259,7 +259,7 @@ mod tests {
         all
     }
 
-    /// Texts full of what must be escaped, longer than a piece now and then.
+    /// Texts with many escapes, some longer than a block.
     fn texts() -> impl Strategy<Value = String> {
         let characters = prop_oneof![
             Just('"'),
@@ -269,7 +269,7 @@ mod tests {
             any::<char>(),
             proptest::char::range(' ', '~'),
         ];
-        // As lines of the wire are: blocks of them need no care.
+        // Like lines of the wire: most blocks need no escape.
         let usual = prop_oneof![
             8 => proptest::char::range(' ', '~'),
             2 => Just('"'),
@@ -287,19 +287,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_escaped_as_others_do(text in texts()) {
+        fn it_escapes_like_serde_json(text in texts()) {
             let quoted = [b"\"", escaped(&text).as_slice(), b"\""].concat();
             prop_assert_eq!(quoted, serde_json::to_vec(&text).unwrap());
         }
 
         #[test]
-        fn what_is_read_is_what_others_read(text in texts(), raw in any::<bool>()) {
+        fn it_unescapes_like_serde_json(text in texts(), raw in any::<bool>()) {
             let inside = if raw { text.clone().into_bytes() } else { escaped(&text) };
             let quoted = [b"\"", inside.as_slice(), b"\""].concat();
             let expected = serde_json::from_slice::<String>(&quoted).ok();
             let mut room = vec![b'x'; 3];
             let got = unescape(&inside, &mut room).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
-            // It may pass a text on to others, but never read another one, or one that is none.
+            // It may return `None`, but never another text, nor accept an invalid one.
             let has_rare = inside.windows(2).any(|pair| pair == b"\\u");
             prop_assert!(got == expected || (got.is_none() && has_rare), "{got:?} {expected:?}");
         }

@@ -50,12 +50,12 @@ mod tests {
     use super::{of, of_two};
 
     #[test]
-    fn what_is_shown_of_two_texts_differs() {
+    fn the_excerpts_of_two_texts_differ() {
         let same = "x".repeat(500);
         let (a, b) = of_two(&format!("{same}old{same}"), &format!("{same}new{same}"), 80);
         assert!(a.contains("xold") && b.contains("xnew"), "{a}\n{b}");
         assert!(a.starts_with('…') && a.ends_with('…') && a.chars().count() <= 82, "{a}");
-        // One goes on where the other ends.
+        // One continues where the other ends.
         let (a, b) = of_two(&same, &format!("{same}y"), 80);
         assert!(a != b && b.ends_with('y'), "{a}\n{b}");
         assert_eq!(of_two("1", "2", 80), ("1".to_owned(), "2".to_owned()));

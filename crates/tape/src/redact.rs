@@ -20,7 +20,7 @@
 //!
 //! One pass misses a secret that is streamed in pieces, and a value before the line that makes it known.
 //! [`Redactor::look_ahead`] reads a tape before it is redacted, and finds these too. A secret with neither a known form nor a
-//! telling name is not found: look at a tape before you share it.
+//! secret name is not found: review a tape before you share it.
 
 mod blocks;
 mod claims;
@@ -109,7 +109,7 @@ impl Redactor {
         }
     }
 
-    /// Also replaces the values of variables with telling names, and the names of the user and of the home folder.
+    /// Also replaces the values of environment variables with secret names, and the names of the user and of the home folder.
     #[must_use]
     pub fn environment(
         mut self,
@@ -451,7 +451,7 @@ impl Redactor {
     }
 }
 
-/// Whether the value of a telling field says that there is none, or was replaced.
+/// Whether the value of a secret field is empty, means "none", or was replaced.
 fn is_said(text: &[u8]) -> bool {
     let is_none = [&b"none"[..], b"null", b"true", b"false", b"undefined"];
     let rest = text.split(|byte| *byte == b' ').next_back().unwrap_or_default();

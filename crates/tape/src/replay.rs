@@ -1,9 +1,9 @@
-//! Replays a tape: be the agent that is on it, for any host.
+//! Replays a tape: as its agent for any host, or as its host for any agent.
 //!
-//! [`Player`] is a machine without I/O: it is told what the host wrote and says what the agent does
-//! next. It waits for what the host wrote then, and answers as the agent answered then. Host lines are
-//! matched by meaning, not by bytes: see [`Match`]. The ids that this host makes up appear in the
-//! answers instead of those on the tape.
+//! [`Player`] is a machine without I/O: it takes what the host wrote and returns what the agent does
+//! next. It waits for the recorded lines of the host, and answers as recorded. Host lines are
+//! matched by meaning, not by bytes: see [`Match`]. Answers contain the ids of this
+//! host, not those on the tape.
 //!
 //! ```
 //! use duologue_protocol::Line;

@@ -1,4 +1,4 @@
-//! [`Unpack`]: a source of bytes, unpacked if it is packed.
+//! [`Unpack`]: a source of bytes, decompressed if it is compressed.
 
 use std::io::{self, BufReader, Read};
 
@@ -7,21 +7,21 @@ use zstd::stream::read::Decoder;
 /// How every zstd frame begins.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Looks at the first bytes, and unpacks if they say so. A plain source is passed on as it is.
+/// Examines the first bytes and decompresses if necessary. A plain source is passed on unchanged.
 pub(crate) struct Unpack<R: Read> {
     state: State<R>,
-    /// The packed stream ended in the middle: somebody was still writing it.
+    /// The compressed stream is incomplete, as if it is still being written.
     pub(crate) cut: bool,
 }
 
-/// The source with the bytes that were looked at.
+/// The source, with the bytes that were examined.
 type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 enum State<R: Read> {
     Unseen(R),
     Plain(Whole<R>),
     Packed(Box<Decoder<'static, BufReader<Whole<R>>>>),
-    /// Only while it is being looked at.
+    /// Only while the first bytes are examined.
     Gone,
 }
 

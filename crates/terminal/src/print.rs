@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_said_once() {
+    fn an_error_title_is_printed_once() {
         assert_eq!(untitled("Error: error: no such file: x"), "no such file: x");
         assert_eq!(untitled("error:"), "error:");
         assert_eq!(untitled("errors: 3"), "errors: 3");

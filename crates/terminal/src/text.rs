@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_text_is_escaped_once_and_for_all() {
+    fn foreign_text_is_escaped() {
         let name = Foreign::from("a\u{1b}]0;x\u{7}\nb");
         assert_eq!(line(&name).as_str(), "a␛]0;x␇⏎b");
         assert_eq!(block(&name).as_str(), "a␛]0;x␇\nb");

@@ -41,7 +41,7 @@ struct Scenarios;
 struct TapeFormat;
 
 pub use reasons::{Named, Reason, Reasons};
-pub use recordings::{Entry, Recording, recordings, root};
+pub use recordings::{Entry, Recording, recording_path, recordings, root};
 
 // The example of the crate's README compiles.
 #[cfg(doctest)]

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::peers::imitated_version;
+
 /// One recording of one CLI version.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -27,6 +29,20 @@ pub struct Entry {
     pub to_host: bool,
     /// The exact line.
     pub line: String,
+}
+
+impl Recording {
+    /// Whether it is of the newest recorded version, which the embedded agent imitates.
+    pub fn is_newest(&self) -> bool {
+        self.version == imitated_version()
+    }
+}
+
+/// A recording of the newest version, by its file name: `04-bash-allow.tape`. A name with a folder is one of another version:
+/// `2.0.77/04-bash-allow.tape`.
+pub fn recording_path(name: &str) -> PathBuf {
+    let folder = root().join("recordings");
+    if name.contains('/') { folder.join(name) } else { folder.join(imitated_version()).join(name) }
 }
 
 /// The root of this repository.

@@ -13,7 +13,7 @@ pub struct Cell {
     /// A few words.
     pub text: String,
     /// The first error.
-    pub told: Option<String>,
+    pub error: Option<String>,
 }
 
 pub fn judge(hazard: Hazard, run: &Run) -> Cell {
@@ -31,7 +31,7 @@ pub fn judge(hazard: Hazard, run: &Run) -> Cell {
     if run.report.as_ref().is_some_and(|report| report["end"] == "hangs in close") {
         text.push_str("; close hangs");
     }
-    Cell { text, told: told(run) }
+    Cell { text, error: first_error(run) }
 }
 
 /// Joins the cells of several runs. Cells that differ only in numbers are the same.
@@ -46,24 +46,25 @@ pub fn together(runs: Vec<Cell>) -> Cell {
         }
     }
     if let [(_, _, cell)] = &mut kinds[..] {
-        return Cell { text: std::mem::take(&mut cell.text), told: cell.told.take() };
+        return Cell { text: std::mem::take(&mut cell.text), error: cell.error.take() };
     }
     let text: Vec<String> = kinds
         .iter()
         .map(|(_, count, cell)| format!("{count} of {all} runs: {}", cell.text))
         .collect();
-    Cell { text: text.join("; "), told: kinds.into_iter().find_map(|(_, _, cell)| cell.told) }
+    Cell { text: text.join("; "), error: kinds.into_iter().find_map(|(_, _, cell)| cell.error) }
 }
 
-/// The content of the tape of a recorded run.
-pub fn tape(hazard: Hazard, run: &Run) -> String {
-    match run.tape {
-        None => "no tape".to_owned(),
-        Some((count, readable)) => {
-            let torn = if readable { "" } else { ", an incomplete line" };
-            format!("{count} of {} texts{torn}", texts(hazard))
-        }
-    }
+/// The content of the tapes of recorded runs: a range, if it differs.
+pub fn tapes(hazard: Hazard, runs: &[Run]) -> String {
+    let counts = runs.iter().filter_map(|run| run.tape.map(|(count, _)| count));
+    let Some((least, most)) = counts.clone().min().zip(counts.max()) else {
+        return "no tape".to_owned();
+    };
+    let count = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let is_torn = runs.iter().any(|run| run.tape.is_some_and(|(_, readable)| !readable));
+    let torn = if is_torn { ", an incomplete line" } else { "" };
+    format!("{count} of {} texts{torn}", texts(hazard))
 }
 
 /// How many texts the agent writes.
@@ -84,15 +85,15 @@ fn is(run: &Run, field: &str) -> bool {
     run.report.as_ref().is_some_and(|report| report[field] == true)
 }
 
-fn told(run: &Run) -> Option<String> {
+fn first_error(run: &Run) -> Option<String> {
     let Some(report) = &run.report else { return Some(run.stderr.trim().to_owned()) };
     let errors = report["errors"].as_array()?;
     let first = errors.first()?.as_str()?;
-    let mut told = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = first.split_whitespace().collect::<Vec<_>>().join(" ");
     if errors.len() > 1 {
-        let _ = write!(told, " (and {} more)", errors.len() - 1);
+        let _ = write!(text, " (and {} more)", errors.len() - 1);
     }
-    Some(told)
+    Some(text)
 }
 
 fn has_errors(run: &Run) -> bool {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use duologue_bench::hazard::{ALL, HAZARD, Hazard, HANG_TIMEOUT, SLEEP};
+use duologue_bench::hazard::{ALL, Ending, HANG_TIMEOUT, HAZARD, Hazard, SLEEP};
 use duologue_bench::peers;
 
 use judge::Cell;
@@ -21,6 +21,9 @@ const USAGE: &str = "hazards [options]
   --rust-only      without the official SDKs; nothing is installed, and the page is printed
   --duologue PATH  the `duologue` whose recorder is tested; by default it is built
   --output PATH    where the page is written (docs/HAZARDS.md of this tree)";
+
+/// How often a recorded session is dropped.
+const DROP_REPS: usize = 5;
 
 /// The hazards of `--quick`.
 const QUICK: [Hazard; 3] = [Hazard::Calm, Hazard::Stray, Hazard::Closed];
@@ -144,9 +147,12 @@ fn cargo(programs: &Path, args: &[&str]) -> Result<()> {
 fn contenders(options: &Options, programs: &Path) -> Result<Vec<Contender>> {
     let host = programs.join("hazard-host").display().to_string();
     let mut all = Vec::new();
-    for name in page::CRATES {
-        let command = vec![host.clone(), (*name).to_owned()];
-        let title = if *name == "duologue" { (*name).to_owned() } else { peers::crate_title(name)? };
+    let listed = Command::new(&host).arg("--list").output().context("hazard-host --list")?;
+    let listed = String::from_utf8(listed.stdout)?;
+    ensure!(!listed.is_empty(), "hazard-host --list printed nothing");
+    for name in listed.lines() {
+        let command = vec![host.clone(), name.to_owned()];
+        let title = if name == "duologue" { name.to_owned() } else { peers::crate_title(name)? };
         all.push(Contender { name: title, command });
     }
     if !options.rust_only {
@@ -193,9 +199,12 @@ fn tapes(
     let mut tapes = Vec::new();
     for (title, hazard, disk_is_full) in rows {
         let recorder = stage.recorded(&duologue, &agent, disk_is_full)?;
-        let run = stage.run(&command, &recorder, hazard)?;
-        let cell = judge::judge(hazard, &run);
-        let row = [title.to_owned(), cell.text, judge::tape(hazard, &run)];
+        // A drop kills the recorder at once, so what is on its tape depends on timing.
+        let reps = if hazard.ending() == Ending::Drop { DROP_REPS } else { 1 };
+        let runs = (0..reps).map(|_| stage.run(&command, &recorder, hazard));
+        let runs = runs.collect::<Result<Vec<_>>>()?;
+        let cell = judge::together(runs.iter().map(|run| judge::judge(hazard, run)).collect());
+        let row = [title.to_owned(), cell.text, judge::tapes(hazard, &runs)];
         eprintln!("recorded, {}", row.join(": "));
         tapes.push(row);
     }

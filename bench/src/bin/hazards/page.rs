@@ -8,16 +8,6 @@ use duologue_bench::hazard::Hazard;
 
 use crate::judge::Cell;
 
-/// The crates, as `hazard-host` calls them.
-pub const CRATES: &[&str] = &[
-    "duologue",
-    "claude-codes",
-    "claude-wrapper",
-    "claude-agent-sdk-rs",
-    "cc-sdk",
-    "claude-cli-sdk",
-];
-
 pub fn page(
     names: &[&str],
     hazards: &[Hazard],
@@ -49,11 +39,13 @@ pub fn page(
     }
     page.push('\n');
     page.push_str(include_str!("notes.md"));
-    page.push_str("\n## Errors\n\nThe first error that each library returned to its caller, if any.\n\n");
+    page.push_str(
+        "\n## Errors\n\nThe first error that each library returned to its caller, if any.\n\n",
+    );
     for (name, cells) in names.iter().zip(table) {
         for (hazard, cell) in hazards.iter().zip(cells) {
-            if let Some(told) = &cell.told {
-                writeln!(page, "- {name}, {}: `{}`", hazard.title(), plain(told))?;
+            if let Some(error) = &cell.error {
+                writeln!(page, "- {name}, {}: `{}`", hazard.title(), plain(error))?;
             }
         }
     }
@@ -61,9 +53,9 @@ pub fn page(
 }
 
 /// Without backquotes and local paths, and shortened.
-fn plain(told: &str) -> String {
+fn plain(error: &str) -> String {
     let here = std::env::temp_dir().display().to_string();
-    let text: String = told.replace('`', "'").replace(&here, "…").chars().take(200).collect();
+    let text: String = error.replace('`', "'").replace(&here, "…").chars().take(200).collect();
     text.replace(env!("CARGO_MANIFEST_DIR"), "…")
 }
 

@@ -65,7 +65,8 @@ impl Stage {
     /// An agent that is the recorder around this agent. Its tape is in the directory of the run. For a full disk, files are
     /// limited to a few lines.
     pub fn recorded(&self, duologue: &Path, agent: &Path, disk_is_full: bool) -> Result<PathBuf> {
-        let script = self.folder.join(if disk_is_full { "recorded-in-vain" } else { "recorded" });
+        let script =
+            self.folder.join(if disk_is_full { "recorded-to-a-full-disk" } else { "recorded" });
         let limit = if disk_is_full { "trap '' XFSZ; ulimit -f 16" } else { ":" };
         let text = format!(
             "#!/bin/sh\n{limit}\nexec '{}' record --force -o \"${FOLDER}/tape\" -- '{}' \"$@\"\n",
@@ -170,12 +171,16 @@ fn tape(folder: &Path) -> Option<(u64, bool)> {
     let (mut texts, mut readable) = (0, true);
     for line in BufReader::new(File::open(folder.join("tape")).ok()?).lines() {
         let line: Option<Value> = line.ok().and_then(|line| serde_json::from_str(&line).ok());
-        let said = line.as_ref().filter(|line| line["dir"] == "out").map(|line| &line["line"]);
-        let said = said.and_then(Value::as_str).unwrap_or_default();
-        texts += u64::from(said.contains(r#""type":"text""#));
+        let output = line.as_ref().filter(|line| line["dir"] == "out").map(|line| &line["line"]);
+        texts += u64::from(output.and_then(Value::as_str).is_some_and(is_text));
         readable &= line.is_some();
     }
     Some((texts, readable))
+}
+
+/// Whether a line is a text of the agent. The start of a streamed block has the type `text`, too, but it is not one.
+fn is_text(line: &str) -> bool {
+    line.contains(r#""type":"assistant""#) && line.contains(r#""type":"text""#)
 }
 
 fn lines(folder: &Path, file: &str) -> Vec<String> {
@@ -200,5 +205,18 @@ fn is_ours(pid: u32) -> bool {
 fn signal(pid: u32, send: impl Fn(Pid, Signal) -> rustix::io::Result<()>) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = send(pid, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_texts_of_the_agent_count() {
+        let text = r#"{"message":{"content":[{"text":"a","type":"text"}],"role":"assistant"},"type":"assistant"}"#;
+        let start = r#"{"event":{"content_block":{"text":"","type":"text"},"type":"content_block_start"},"type":"stream_event"}"#;
+        assert!(is_text(text));
+        assert!(!is_text(start));
     }
 }

@@ -27,7 +27,7 @@ const BASH: &str =
     r#"{"event":"tool_call","id":"t1","name":"Bash","input":{"command":"cargo test\necho"}}"#;
 
 #[test]
-fn a_text_is_streamed_and_not_said_twice() {
+fn a_streamed_text_is_not_printed_twice() {
     let said = shown(
         &mut renderer(),
         &[
@@ -86,7 +86,7 @@ fn a_call_and_its_result_take_a_line_each() {
 }
 
 #[test]
-fn results_out_of_order_say_whose_they_are() {
+fn results_out_of_order_name_their_call() {
     let said = shown(
         &mut renderer(),
         &[
@@ -137,13 +137,13 @@ fn a_turn_ends_with_its_price() {
 }
 
 #[test]
-fn what_is_asked_is_no_line() {
+fn requests_are_not_printed_as_lines() {
     let asked =
         r#"{"event":"tool_call","id":"q","name":"AskUserQuestion","input":{"questions":[]}}"#;
     let result = r#"{"event":"tool_result","tool_use_id":"q","is_error":true,"content":"no"}"#;
     let menu = r#"{"event":"question_asked","request_id":"r","tool_use_id":"q"}"#;
     assert_eq!(shown(&mut renderer(), &[asked, menu, result]), "");
-    // If nobody was asked, something went wrong.
+    // Without a request, something went wrong.
     assert_eq!(shown(&mut renderer(), &[asked, result]), "[  └ AskUserQuestion  error: no]\n");
 }
 

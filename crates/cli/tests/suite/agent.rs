@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
+use duologue_agent::VERSION;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -45,22 +46,22 @@ fn ask(place: &Path, replies: Value, args: &[&str]) -> (Value, Output) {
 }
 
 #[test]
-fn it_tells_the_version_that_hosts_look_for_and_what_it_is() {
+fn the_version_is_the_one_that_hosts_expect_and_names_the_agent() {
     let output = duologue().args(["agent", "-v"]).output().unwrap();
-    let told = text(&output.stdout);
-    assert!(told.starts_with("2.1.325 (embedded agent of duologue "), "{told}");
-    assert!(!told.contains("Claude"), "{told}");
+    let message = text(&output.stdout);
+    assert!(message.starts_with(&format!("{VERSION} (embedded agent of duologue ")), "{message}");
+    assert!(!message.contains("Claude"), "{message}");
 }
 
 #[test]
-fn a_flag_that_is_unknown_is_refused() {
+fn an_unknown_flag_is_refused() {
     let output = duologue().args(["agent", "--frobnicate"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stderr), "error: unknown option '--frobnicate'\n");
 }
 
 #[test]
-fn text_is_printed_and_who_answers_is_told() {
+fn text_is_printed_and_a_note_names_the_agent() {
     let place = place();
     std::fs::write(place.path().join("a.txt"), "alpha").unwrap();
     let output = agent(place.path()).args(["agent", "-p", "read a.txt"]).output().unwrap();
@@ -81,26 +82,26 @@ fn conversations_are_resumed_forked_and_continued() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(text(&output.stderr), format!("Error: Session ID {id} is already in use.\n"));
 
-    let knows = json!([{ "say": "I know.", "when": { "history": "Noted." } }]);
-    let (resumed, _) = ask(at, knows.clone(), &["--resume", id]);
+    let remembers = json!([{ "say": "I know.", "when": { "history": "Noted." } }]);
+    let (resumed, _) = ask(at, remembers.clone(), &["--resume", id]);
     assert_eq!((&resumed["session_id"], &resumed["result"]), (&json!(id), &json!("I know.")));
-    let (forked, _) = ask(at, knows.clone(), &[&format!("--resume={id}"), "--fork-session"]);
+    let (forked, _) = ask(at, remembers.clone(), &[&format!("--resume={id}"), "--fork-session"]);
     assert_eq!(forked["result"], "I know.");
     assert_ne!(forked["session_id"], id);
-    let (newest, _) = ask(at, knows.clone(), &["--continue"]);
+    let (newest, _) = ask(at, remembers.clone(), &["--continue"]);
     assert_eq!(
         (&newest["session_id"], &newest["result"]),
         (&forked["session_id"], &json!("I know."))
     );
 
-    let nobody = "99999999-2222-4333-8444-555555555555";
-    let (result, output) = ask(at, knows, &["--resume", nobody]);
+    let unknown = "99999999-2222-4333-8444-555555555555";
+    let (result, output) = ask(at, remembers, &["--resume", unknown]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(result["subtype"], "error_during_execution");
 }
 
 #[test]
-fn what_a_conversation_cost_is_known_when_it_goes_on() {
+fn a_resumed_conversation_keeps_its_cost() {
     let place = place();
     let at = place.path();
     let id = "11111111-2222-4333-8444-555555555555";
@@ -108,7 +109,7 @@ fn what_a_conversation_cost_is_known_when_it_goes_on() {
     let says = json!([{ "say": "Noted.", "times": "always" }]);
     let (first, _) = ask(at, says.clone(), &["--session-id", id]);
     assert!(cost(&first) > 0.0, "{first}");
-    // What was spent before counts in the total, but not in the budget of this run.
+    // Earlier costs count in the total, but not in the budget of this run.
     let budget = (cost(&first) * 1.5).to_string();
     let (second, _) = ask(at, says.clone(), &["--resume", id, "--max-budget-usd", &budget]);
     assert_eq!(second["subtype"], "success", "{second}");
@@ -121,7 +122,7 @@ fn what_a_conversation_cost_is_known_when_it_goes_on() {
     assert!((cost(&fork) - 3.0 * cost(&first)).abs() < 1e-9, "{fork}");
 }
 
-/// What an agent says to these lines.
+/// The lines that an agent writes for this input.
 fn lines(place: &Path, args: &[&str], stdin: &[Value]) -> (Vec<Value>, Output) {
     let stdin: String = stdin.iter().map(|line| format!("{line}\n")).collect();
     let output = agent(place)
@@ -140,7 +141,7 @@ fn prompt(text: &str, uuid: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_goes_on_from_any_message_that_the_host_has_seen() {
+fn a_conversation_can_be_resumed_at_any_message() {
     let place = place();
     let at = place.path();
     let id = "11111111-2222-4333-8444-555555555555";
@@ -185,13 +186,13 @@ fn a_conversation_goes_on_from_any_message_that_the_host_has_seen() {
     assert_eq!(last["errors"][0], "No message found with message.uuid of: nowhere");
     let (last, _) = result(&[&here]);
     assert_eq!(last["result"], "Only one.");
-    // What was left behind stays behind.
+    // Messages after the resumed one are gone.
     let (last, _) = result(&[]);
     assert_eq!(last["result"], "Only one.");
 }
 
 #[test]
-fn a_host_that_promised_a_handshake_must_begin_with_it() {
+fn with_await_initialize_the_handshake_must_come_first() {
     let place = place();
     let path = scenario(place.path(), json!([{ "say": "Hello." }]));
     let args = ["--scenario", &path, "--await-initialize"];
@@ -206,7 +207,7 @@ fn a_host_that_promised_a_handshake_must_begin_with_it() {
 }
 
 #[test]
-fn a_host_is_shown_what_is_written_to_disk() {
+fn session_mirror_sends_what_is_stored() {
     let place = place();
     let path = scenario(place.path(), json!([{ "say": "One." }, { "say": "Two." }]));
     let uuid = "31111111-2222-4333-8444-555555555555";
@@ -227,7 +228,7 @@ fn a_host_is_shown_what_is_written_to_disk() {
 }
 
 #[test]
-fn the_main_agent_takes_the_part_of_another() {
+fn the_main_agent_can_be_another_kind() {
     let place = place();
     let agents = json!({ "reviewer": {
         "description": "Reviews.", "prompt": "You are a reviewer.", "tools": ["Read", "Grep"],
@@ -243,20 +244,20 @@ fn the_main_agent_takes_the_part_of_another() {
     let flags = ["--scenario", path, "--agent", "reviewer"];
     let uuid = "31111111-2222-4333-8444-555555555555";
     let given = agents.to_string();
-    let (told, _) =
+    let (message, _) =
         lines(place.path(), &[&flags[..], &["--agents", &given]].concat(), &[prompt("go", uuid)]);
-    let init = told.iter().find(|line| line["subtype"] == "init").unwrap();
+    let init = message.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(init["tools"], json!(["Grep", "Read"]));
     assert_eq!(init["model"], "claude-haiku-5-5");
-    let result = told.iter().find(|line| line["type"] == "result").unwrap();
+    let result = message.iter().find(|line| line["type"] == "result").unwrap();
     assert_eq!(result["result"], "I review.");
-    // A host may describe it in the handshake, and says then that it has no prompt of its own.
+    // The host can define the agent in the handshake.
     let hello = json!({ "subtype": "initialize", "agents": agents, "systemPrompt": [""] });
     let hello = json!({ "type": "control_request", "request_id": "1", "request": hello });
-    let (told, _) = lines(place.path(), &flags, &[hello, prompt("go", uuid)]);
-    let result = told.iter().find(|line| line["type"] == "result").unwrap();
+    let (message, _) = lines(place.path(), &flags, &[hello, prompt("go", uuid)]);
+    let result = message.iter().find(|line| line["type"] == "result").unwrap();
     assert_eq!(result["result"], "I review.");
-    let init = told.iter().find(|line| line["subtype"] == "init").unwrap();
+    let init = message.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(
         (&init["tools"], &init["model"]),
         (&json!(["Grep", "Read"]), &json!("claude-haiku-5-5"))
@@ -264,9 +265,9 @@ fn the_main_agent_takes_the_part_of_another() {
 }
 
 #[test]
-fn flags_that_cannot_be_meant_are_refused_as_the_cli_refuses_them() {
+fn contradictory_flags_are_refused_like_the_cli_does() {
     let place = place();
-    for (flag, value, told) in [
+    for (flag, value, message) in [
         ("--max-budget-usd", "-1", "must be a positive number greater than 0"),
         ("--max-turns", "x", "must be a number"),
         ("--max-thinking-tokens", "x", "must be a number"),
@@ -277,7 +278,7 @@ fn flags_that_cannot_be_meant_are_refused_as_the_cli_refuses_them() {
     ] {
         let (_, output) = ask(place.path(), json!([{ "say": "x" }]), &[flag, value]);
         assert_eq!(output.status.code(), Some(1), "{flag} {value}");
-        assert!(text(&output.stderr).contains(told), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
     }
     let (result, output) =
         ask(place.path(), json!([{ "say": "x" }]), &["--max-turns", "0", "--effort", "nope"]);
@@ -308,11 +309,11 @@ fn faults_happen_on_purpose() {
 }
 
 #[test]
-fn a_scenario_brings_its_fault_and_a_flag_counts_more() {
+fn a_scenario_sets_a_fault_and_the_flag_overrides_it() {
     let place = place();
     let path = place.path().join("faulty.toml");
     std::fs::write(&path, "fault = \"garbage@1\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
-    let told = |args: &[&str]| {
+    let message = |args: &[&str]| {
         let output = agent(place.path())
             .args(["agent", "--input-format=stream-json", "--output-format=stream-json"])
             .args(["--verbose", "--scenario"])
@@ -323,11 +324,11 @@ fn a_scenario_brings_its_fault_and_a_flag_counts_more() {
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    assert!(told(&[]).contains("this is {no message"));
-    let split = told(&["--fault", "split"]);
+    assert!(message(&[]).contains("this is {no message"));
+    let split = message(&["--fault", "split"]);
     assert!(split.contains("Hello.") && !split.contains("no message"), "{split}");
     std::fs::write(&path, "fault = \"burn\"\n[[replies]]\nsay = \"Hello.\"\n").unwrap();
-    assert_eq!(told(&[]), "");
+    assert_eq!(message(&[]), "");
     let output = agent(place.path())
         .args(["agent", "-p", "say hello"])
         .env("DUOLOGUE_FAULT", "burn")
@@ -344,22 +345,22 @@ fn it_is_installed_as_claude() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let claude = place.path().join("bin/claude");
     let output = std::process::Command::new(&claude).arg("--version").output().unwrap();
-    assert!(text(&output.stdout).starts_with("2.1.325 (embedded agent"));
+    assert!(text(&output.stdout).starts_with(&format!("{VERSION} (embedded agent")));
     let doctor = ["doctor", "--agent", claude.to_str().unwrap()];
     let output = agent(place.path()).args(doctor).output().unwrap();
     let report = text(&output.stdout);
-    assert!(report.contains("embedded agent, behaves as 2.1.325"), "{report}");
+    assert!(report.contains(&format!("embedded agent, behaves as {VERSION}")), "{report}");
 }
 
 #[test]
-fn it_is_installed_with_flags_of_its_own() {
+fn it_is_installed_with_flags() {
     let place = place();
     std::fs::write(place.path().join("it's.toml"), "[[replies]]\nsay = \"Hello.\"\n").unwrap();
     for scenario in [&["--scenario", "it's.toml"][..], &["--scenario=it's.toml"]] {
         let install = ["agent", "--install=bin", "--append-system-prompt", "a $b"];
         let output = agent(place.path()).args(install).args(scenario).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
-        // It finds its scenario from wherever it is started.
+        // It finds its scenario from any working directory.
         let elsewhere = tempfile::tempdir().unwrap();
         let output = std::process::Command::new(place.path().join("bin/claude"))
             .args(["-p", "hi"])
@@ -372,7 +373,7 @@ fn it_is_installed_with_flags_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_used_is_not_installed() {
+fn an_invalid_installation_is_refused() {
     let place = place();
     for flags in [["--bogus", "x"], ["--scenario", "none.toml"], ["--max-turns", "many"]] {
         let command = [&["agent", "--install", "bin"], &flags[..]].concat();
@@ -404,7 +405,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn run_uses_it_where_claude_is_not_installed_and_says_so() {
+fn run_uses_it_without_claude_and_prints_a_note() {
     let place = place();
     std::fs::write(place.path().join("a.txt"), "alpha").unwrap();
     let output = agent(place.path())
@@ -412,17 +413,17 @@ fn run_uses_it_where_claude_is_not_installed_and_says_so() {
         .args(["run", "read a.txt"])
         .output()
         .unwrap();
-    let (said, told) = (text(&output.stdout), text(&output.stderr));
-    assert!(said.contains("alpha"), "{said}{told}");
-    assert!(told.contains("using the embedded agent"), "{told}");
-    // No terminal, no model, and nobody asked for it: a script must not go on.
-    assert_eq!(output.status.code(), Some(5), "{told}");
-    assert!(told.contains("--embedded"), "{told}");
+    let (said, message) = (text(&output.stdout), text(&output.stderr));
+    assert!(said.contains("alpha"), "{said}{message}");
+    assert!(message.contains("using the embedded agent"), "{message}");
+    // No terminal, no model and no --embedded: a script must not continue.
+    assert_eq!(output.status.code(), Some(5), "{message}");
+    assert!(message.contains("--embedded"), "{message}");
     for args in [&["run", "--embedded", "read a.txt"][..], &["chat", "--embedded", "read a.txt"]] {
         let output = agent(place.path()).args(args).output().unwrap();
-        let (said, told) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success() && said.contains("alpha"), "{said}{told}");
-        assert!(!told.contains("not installed"), "{told}");
+        let (said, message) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && said.contains("alpha"), "{said}{message}");
+        assert!(!message.contains("not installed"), "{message}");
     }
     let output = agent(place.path())
         .env("PATH", "/usr/bin:/bin")
@@ -433,7 +434,7 @@ fn run_uses_it_where_claude_is_not_installed_and_says_so() {
 }
 
 #[test]
-fn a_scenario_is_served_and_asked() {
+fn a_scenario_is_served_over_http() {
     let place = place();
     let path = scenario(place.path(), json!([{ "say": "Hello from afar." }]));
     let mut server = std::process::Command::new(assert_cmd::cargo::cargo_bin("duologue"))

@@ -28,14 +28,14 @@ fn each_line_is_a_prompt() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "first\none\ntwo\nthree\n");
     assert_eq!(play.prompts(), [json!("first"), json!("one\ntwo"), json!("three")]);
-    // The bill goes elsewhere, and nothing draws there.
+    // The cost goes to stderr, without escape sequences.
     let said = text(&output.stderr);
     assert!(said.contains("total $"), "{said}");
     assert!(!said.contains('\u{1b}') && !said.contains('⠋'), "{said}");
 }
 
 #[test]
-fn what_nobody_can_be_asked_is_refused() {
+fn without_a_terminal_requests_are_denied() {
     let question =
         json!({ "questions": [{ "question": "Which?", "options": [{ "label": "A" }] }] });
     let play = Play::turn([
@@ -63,7 +63,7 @@ fn what_nobody_can_be_asked_is_refused() {
 }
 
 #[test]
-fn a_turn_that_fails_is_told_and_the_next_goes_on() {
+fn a_failed_turn_is_reported_and_the_next_one_works() {
     let script = Script::new().turn([Step::Init, Step::Failed("error_max_turns".to_owned())]);
     let play = Play::new(&script);
     let output = chat(&play, &[], "one\ntwo\n");
@@ -81,7 +81,7 @@ fn an_agent_that_dies_is_an_error() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_not_sent() {
+fn an_unknown_command_is_not_sent() {
     let commands = json!({ "commands": [{ "name": "compact", "description": "" }] });
     let script = Script::new().on("initialize", [Step::Reply(Answer::Success(commands))]);
     let play = Play::new(&script.turn([Step::Init, Step::Done(String::new())]));

@@ -12,7 +12,7 @@ fn answer(play: &Play, id: &str) -> Value {
 }
 
 #[test]
-fn a_person_decides() {
+fn the_user_decides_in_menus() {
     let play = Play::turn([
         Step::Init,
         Step::can_use_tool("a", "Bash", json!({ "command": "ls" })),
@@ -24,19 +24,64 @@ fn a_person_decides() {
     terminal.shows("› ");
     terminal.types("look\r");
     terminal.shows("? May the agent use Bash?");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("1");
     terminal.shows("allowed once");
     terminal.shows("  │ rm x");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("2too risky\r");
     terminal.shows("not allowed: too risky");
     terminal.shows("All right.");
     terminal.shows("› ");
     assert_eq!(answer(&play, "a")["behavior"], "allow");
     assert_eq!(answer(&play, "b")["message"], "too risky");
-    terminal.types("\u{4}");
-    terminal.ends(&play);
+    terminal.exit(&play);
+}
+
+#[test]
+fn the_form_of_an_mcp_server_is_filled_in() {
+    let form = |id: &str| {
+        Step::ask(
+            id,
+            json!({
+                "subtype": "elicitation", "mcp_server_name": "db", "message": "Which table?", "mode": "form",
+                "requested_schema": {
+                    "type": "object", "required": ["table", "rows"],
+                    "properties": {
+                        "table": { "type": "string", "enum": ["users", "orders"] },
+                        "rows": { "type": "integer", "title": "How many rows?" },
+                    },
+                },
+                "property_order": ["table", "rows"],
+            }),
+        )
+    };
+    let play = Play::turn([
+        Step::Init,
+        form("a"),
+        form("b"),
+        play::text("All right."),
+        Step::Done("All right.".to_owned()),
+    ]);
+    let mut terminal = Terminal::open(play.command(&["chat", "look"]));
+    terminal.shows("? The MCP server db asks (1 of 2)");
+    terminal.shows("  │ Which table?");
+    terminal.shows("2 orders");
+    terminal.types("2");
+    terminal.shows("How many rows?");
+    terminal.types("1many\r");
+    terminal.shows("Enter a whole number.");
+    terminal.types("17\r");
+    terminal.shows("✓ sent");
+    terminal.shows("3 Decline");
+    terminal.types("3");
+    terminal.shows("✗ declined");
+    terminal.shows("All right.");
+    terminal.shows("› ");
+    let sent = json!({ "table": "orders", "rows": 7 });
+    assert_eq!(answer(&play, "a"), json!({ "action": "accept", "content": sent }));
+    assert_eq!(answer(&play, "b")["action"], "decline");
+    terminal.exit(&play);
 }
 
 #[test]
@@ -73,7 +118,7 @@ fn a_second_interrupt_leaves() {
 }
 
 #[test]
-fn what_is_no_longer_asked_goes_away_and_the_rest_is_shown_above_the_prompt() {
+fn a_withdrawn_request_closes_its_menu_and_output_appears_above_the_prompt() {
     let request = json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": {} });
     let play = Play::turn([
         Step::Init,
@@ -86,7 +131,7 @@ fn what_is_no_longer_asked_goes_away_and_the_rest_is_shown_above_the_prompt() {
         Step::Done("By the way.".to_owned()),
     ]);
     let mut terminal = Terminal::open(play.command(&["chat", "begin"]));
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     play.stage.open("withdraw").unwrap();
     terminal.shows("no longer asked");
     terminal.shows("› ");
@@ -94,16 +139,15 @@ fn what_is_no_longer_asked_goes_away_and_the_rest_is_shown_above_the_prompt() {
     terminal.shows("half");
     play.stage.open("more").unwrap();
     terminal.shows("By the way.");
-    // The line that is being typed stands below it again.
+    // The input line is below it again.
     terminal.shows("› half");
     terminal.types("\u{3}");
     terminal.shows("to exit");
-    terminal.types("\u{4}");
-    terminal.ends(&play);
+    terminal.exit(&play);
 }
 
 #[test]
-fn who_types_faster_than_the_screen_changes_loses_no_key() {
+fn keys_typed_before_the_menu_appears_are_kept() {
     let play = Play::turn([Step::Init, Step::Done(String::new())]);
     let mut terminal = Terminal::open(play.command(&["chat"]));
     terminal.shows("› ");
@@ -113,8 +157,7 @@ fn who_types_faster_than_the_screen_changes_loses_no_key() {
     terminal.shows("$0.25");
     terminal.shows("$0.25");
     terminal.shows("› ");
-    terminal.types("\u{4}");
-    terminal.ends(&play);
+    terminal.exit(&play);
 }
 
 #[test]
@@ -131,7 +174,7 @@ fn a_long_command_shows_its_beginning_and_how_much_is_folded() {
         terminal.shows("more");
         terminal.shows("Ctrl-O");
         terminal.shows("❯ 1 Yes");
-        // The bottom is drawn at once: what is above it has not scrolled away.
+        // The menu is drawn at once, and the lines above it are still visible.
         assert!(terminal.lines_since("rm -rf") < usize::from(rows));
         while !terminal.has_shown("echo hi") {
             let before = terminal.len();
@@ -141,8 +184,7 @@ fn a_long_command_shows_its_beginning_and_how_much_is_folded() {
         terminal.types("2\r");
         terminal.shows("not allowed");
         terminal.shows("› ");
-        terminal.types("\u{4}");
-        terminal.ends(&play);
+        terminal.exit(&play);
     }
 }
 
@@ -164,8 +206,7 @@ fn a_menu_is_drawn_again_when_the_terminal_shrinks() {
     terminal.types("4");
     terminal.shows("rejected");
     terminal.shows("› ");
-    terminal.types("\u{4}");
-    terminal.ends(&play);
+    terminal.exit(&play);
 }
 
 #[test]
@@ -179,19 +220,18 @@ fn an_interrupt_stops_a_flood_at_once() {
         let play = Play::turn(steps);
         let mut terminal = Terminal::open(play.command(&["chat", "go"]));
         terminal.shows("again and again");
-        // A terminal that is slow: nobody looks until the key is pressed.
+        // A slow terminal: its output is not read until the key is pressed.
         let pause = terminal.pause();
         terminal.types("\u{3}");
         drop(pause);
         terminal.shows("› ");
-        terminal.types("\u{4}");
-        let screen = terminal.ends(&play);
+        let screen = terminal.exit(&play);
         assert!(!screen.contains("THE END"), "all of it was printed");
     }
 }
 
 #[test]
-fn a_command_that_is_waited_for_is_not_in_the_background() {
+fn a_foreground_command_is_not_labelled_as_background() {
     let task = |id: &str, background: bool| {
         Step::Emit(json!({ "type": "system", "subtype": "task_started", "task_id": id,
             "tool_use_id": "t", "description": format!("sleep {id}"), "is_backgrounded": background,
@@ -211,13 +251,12 @@ fn a_command_that_is_waited_for_is_not_in_the_background() {
     terminal.shows("in the background: sleep two");
     terminal.shows("now in the background: sleep three");
     terminal.shows("› ");
-    terminal.types("\u{4}");
-    let screen = terminal.ends(&play);
+    let screen = terminal.exit(&play);
     assert!(!screen.contains("sleep one"), "{screen}");
 }
 
 #[test]
-fn a_command_that_is_not_there_is_not_sent_unasked() {
+fn an_unknown_command_is_sent_only_after_a_question() {
     let commands = json!({ "commands": [{ "name": "compact", "description": "" }] });
     let script = Script::new().on("initialize", [Step::Reply(Answer::Success(commands))]);
     let play = Play::new(&script.turn([Step::Init, Step::Done(String::new())]));
@@ -233,8 +272,7 @@ fn a_command_that_is_not_there_is_not_sent_unasked() {
     play.stage.wait_for_blocking(|line| line["message"]["content"] == "/frob");
     terminal.shows("$0.25");
     terminal.shows("› ");
-    terminal.types("\u{4}");
-    terminal.ends(&play);
+    terminal.exit(&play);
     assert_eq!(play.prompts(), [json!("/frob")]);
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::process::Stdio;
 
+use duologue_agent::VERSION;
 use serde_json::{Value, json};
 
 use super::command::{duologue, json, recording, text};
@@ -18,12 +19,12 @@ fn report(args: &[&str], stdin: &str) -> (Option<i32>, Value) {
 
 #[test]
 fn a_tape_that_is_understood() {
-    let tape = recording("2.1.325/04-bash-allow.tape");
+    let tape = recording("04-bash-allow.tape");
     let output = duologue().arg("check").arg(&tape).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let report = text(&output.stdout);
     assert!(report.contains("Everything is understood."), "{report}");
-    assert!(report.contains("a tape of claude 2.1.325"), "{report}");
+    assert!(report.contains(&format!("a tape of claude {VERSION}")), "{report}");
     assert!(report.contains("1  control_request/can_use_tool"), "{report}");
     assert!(!report.contains('\u{1b}'), "colours in a pipe: {report}");
     assert!(output.stderr.is_empty());
@@ -50,7 +51,7 @@ fn unknown_types_and_subtypes_make_it_fail() {
 }
 
 #[test]
-fn malformed_lines_are_told_with_line_byte_and_reason() {
+fn malformed_lines_are_reported_with_line_byte_and_reason() {
     let lines = "{\"type\":\"keep_alive\"}\n\nnot json\n{\"type\":\"result\",\"subtype\":\"success\",\"num_turns\":\"1\"}\n";
     let (code, report) = report(&[], lines);
     assert_eq!(code, Some(1));
@@ -88,14 +89,14 @@ fn unknown_fields_are_warnings_unless_strict() {
 
 #[test]
 fn broken_rules_and_bad_host_lines_are_warnings_unless_strict() {
-    let tape = recording("2.1.325/33-cancel-can_use_tool-by-interrupt.tape");
+    let tape = recording("33-cancel-can_use_tool-by-interrupt.tape");
     let tape = tape.to_str().unwrap();
     let (code, found) = report(&[tape], "");
     assert_eq!(code, Some(0));
     assert_eq!(found["violations"][0]["rule"], "answer_after_cancellation");
     assert_eq!(report(&["--strict", tape], "").0, Some(1));
 
-    let bad_host = recording("2.1.325/24a-invalid-json.tape");
+    let bad_host = recording("24a-invalid-json.tape");
     let bad_host = bad_host.to_str().unwrap();
     assert_eq!(report(&[bad_host], "").0, Some(0));
     assert_eq!(report(&["--strict", bad_host], "").0, Some(1));
@@ -111,7 +112,7 @@ fn the_other_direction_of_a_plain_capture() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_what_to_do() {
+fn an_unreadable_file_is_an_error_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let newer = folder.path().join("newer.tape");
     fs::write(&newer, "{\"tape\":99}\n").unwrap();
@@ -133,7 +134,7 @@ fn what_cannot_be_read_is_told_with_what_to_do() {
 
 #[test]
 fn a_torn_tape_is_read_up_to_its_last_line() {
-    let whole = fs::read_to_string(recording("2.1.325/04-bash-allow.tape")).unwrap();
+    let whole = fs::read_to_string(recording("04-bash-allow.tape")).unwrap();
     let torn = &whole[..whole.len() - 10];
     let (code, report) = report(&[], torn);
     assert_eq!(code, Some(0));
@@ -143,8 +144,8 @@ fn a_torn_tape_is_read_up_to_its_last_line() {
 
 #[test]
 fn several_files_are_one_object() {
-    let first = recording("2.1.325/01-plain-text.tape");
-    let second = recording("2.1.325/24c-unknown-type.tape");
+    let first = recording("01-plain-text.tape");
+    let second = recording("24c-unknown-type.tape");
     let output = duologue().args(["check", "--json"]).args([first, second]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let all = json(&output);
@@ -155,7 +156,7 @@ fn several_files_are_one_object() {
 
 #[test]
 fn one_file_that_cannot_be_read_does_not_hide_the_others() {
-    let good = recording("2.1.325/01-plain-text.tape");
+    let good = recording("01-plain-text.tape");
     let args = [good.to_str().unwrap(), "no/such/file", good.to_str().unwrap()];
     let output = duologue().args(["check", "--json"]).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -172,14 +173,14 @@ fn one_direction_alone_breaks_no_rule() {
 }
 
 #[test]
-fn a_byte_order_mark_before_a_tape_does_not_disturb() {
-    let tape = fs::read_to_string(recording("2.1.325/01-plain-text.tape")).unwrap();
+fn a_byte_order_mark_is_ignored() {
+    let tape = fs::read_to_string(recording("01-plain-text.tape")).unwrap();
     let (code, report) = report(&[], &format!("\u{feff}{tape}"));
     assert_eq!((code, report["format"].as_str()), (Some(0), Some("tape")));
 }
 
 #[test]
-fn what_holds_no_line_is_not_understood() {
+fn a_file_without_lines_fails() {
     for empty in [
         "",
         "\n\n",
@@ -200,7 +201,7 @@ fn what_holds_no_line_is_not_understood() {
 }
 
 #[test]
-fn a_line_beyond_the_cap_is_told_and_the_rest_is_read() {
+fn a_line_over_the_cap_is_reported_and_the_rest_is_read() {
     let lines = format!(
         "{{\"type\":\"keep_alive\",\"x\":\"{}\"}}\n{{\"type\":\"keep_alive\"}}\n",
         "a".repeat(500)
@@ -212,7 +213,7 @@ fn a_line_beyond_the_cap_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_closed_stdout_is_not_an_error() {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("duologue"))
         .arg("schema")
         .stdout(Stdio::piped())

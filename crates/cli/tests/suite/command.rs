@@ -1,4 +1,4 @@
-//! Running the command and looking at what it said.
+//! Runs the command and checks its output.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -13,7 +13,7 @@ pub(crate) fn duologue() -> Command {
 }
 
 pub(crate) fn recording(name: &str) -> PathBuf {
-    duologue_testkit::root().join("recordings").join(name)
+    duologue_testkit::recording_path(name)
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
@@ -26,7 +26,7 @@ pub(crate) fn json(output: &Output) -> Value {
 }
 
 #[test]
-fn help_tells_what_the_commands_do() {
+fn help_describes_the_commands() {
     let output = duologue().arg("--help").output().unwrap();
     assert!(output.status.success());
     let help = text(&output.stdout);
@@ -38,7 +38,7 @@ fn help_tells_what_the_commands_do() {
 }
 
 #[test]
-fn a_wrong_command_line_is_told_on_stderr() {
+fn a_wrong_command_line_is_reported_on_stderr() {
     let output = duologue().args(["check", "--no-such-flag"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
@@ -46,7 +46,7 @@ fn a_wrong_command_line_is_told_on_stderr() {
 }
 
 #[test]
-fn completions_know_the_commands_and_their_flags() {
+fn completions_have_the_commands_and_their_flags() {
     for shell in ["bash", "zsh", "fish"] {
         let output = duologue().args(["completions", shell]).output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty());
@@ -81,7 +81,7 @@ fn the_flags_of_the_agent_are_completed() {
 }
 
 #[test]
-fn a_port_in_use_is_told_with_what_to_do() {
+fn a_port_in_use_is_an_error_with_advice() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let folder = tempfile::tempdir().unwrap();
@@ -90,8 +90,8 @@ fn a_port_in_use_is_told_with_what_to_do() {
     let args = ["model", "serve", "--port", &port, "--scenario", scenario.to_str().unwrap()];
     let output = duologue().args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let told = text(&output.stderr);
-    assert!(told.contains(&port) && told.contains("--port 0"), "{told}");
+    let message = text(&output.stderr);
+    assert!(message.contains(&port) && message.contains("--port 0"), "{message}");
 }
 
 #[test]
@@ -107,36 +107,36 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn an_error_tells_each_cause_once() {
+fn an_error_names_each_cause_once() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = folder.path().join("bad.toml");
     std::fs::write(&scenario, "[[replies]]\nsayy = \"x\"\n").unwrap();
     let output = duologue().args(["model", "serve", "--scenario"]).arg(&scenario).output().unwrap();
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert_eq!(told.matches("unknown field `sayy`").count(), 1, "{told}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert_eq!(message.matches("unknown field `sayy`").count(), 1, "{message}");
 
     let output = duologue().args(["replay", "no-such.tape"]).output().unwrap();
-    let told = text(&output.stderr);
-    assert_eq!(told.matches("could not read").count(), 1, "{told}");
-    assert!(told.contains("because: No such file"), "{told}");
+    let message = text(&output.stderr);
+    assert_eq!(message.matches("could not read").count(), 1, "{message}");
+    assert!(message.contains("because: No such file"), "{message}");
 }
 
 #[test]
-fn install_without_a_folder_says_how_it_is_used() {
+fn install_without_a_folder_prints_its_usage() {
     for wrong in [&["agent", "--install"][..], &["agent", "--install", "--lenient"]] {
         let output = duologue().args(wrong).output().unwrap();
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("duologue agent --install DIR"), "{told}");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains("duologue agent --install DIR"), "{message}");
     }
 }
 
 #[test]
-fn an_agent_that_ends_without_a_word_is_told_with_what_to_do() {
+fn a_silent_exit_of_the_agent_is_an_error_with_advice() {
     let output = duologue().args(["run", "--agent", "sh -c true", "hi"]).output().unwrap();
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("the agent is gone (exit code 0)"), "{told}");
-    assert!(told.contains("Run `duologue doctor --agent 'sh -c true'`"), "{told}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("the agent is gone (exit code 0)"), "{message}");
+    assert!(message.contains("Run `duologue doctor --agent 'sh -c true'`"), "{message}");
 }

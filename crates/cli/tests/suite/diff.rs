@@ -1,10 +1,12 @@
 //! `duologue diff`.
 
+use duologue_agent::VERSION;
+
 use super::command::{duologue, json, recording, text};
 
 #[test]
-fn what_is_equal_says_nothing() {
-    let tape = recording("2.1.325/16c-two-parallel-subagents.tape");
+fn equal_tapes_print_nothing() {
+    let tape = recording("16c-two-parallel-subagents.tape");
     let output = duologue().arg("diff").args([&tape, &tape]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(text(&output.stdout), "");
@@ -13,12 +15,15 @@ fn what_is_equal_says_nothing() {
 }
 
 #[test]
-fn what_differs_is_told_by_turn() {
-    let tapes = ["2.1.325/07-allow-updated-input.tape", "2.0.77/07-allow-updated-input.tape"];
+fn differences_are_listed_by_turn() {
+    let tapes = ["07-allow-updated-input.tape", "2.0.77/07-allow-updated-input.tape"];
     let output = duologue().arg("diff").args(tapes.map(recording)).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
-    assert!(said.contains("run_started: version: \"2.1.325\" became \"2.0.77\""), "{said}");
+    assert!(
+        said.contains(&format!("run_started: version: \"{VERSION}\" became \"2.0.77\"")),
+        "{said}"
+    );
     assert!(said.contains("turn 1: turn_finished: terminal_reason: \"completed\" became null"));
     let output = duologue().args(["diff", "--json"]).args(tapes.map(recording)).output().unwrap();
     let report = json(&output);
@@ -29,7 +34,7 @@ fn what_differs_is_told_by_turn() {
 
 #[test]
 fn shapes_are_compared_alone() {
-    let tapes = ["1.0.128/04-bash-allow.tape", "2.1.325/04-bash-allow.tape"].map(recording);
+    let tapes = ["1.0.128/04-bash-allow.tape", "04-bash-allow.tape"].map(recording);
     let output = duologue().args(["diff", "--schema"]).args(&tapes).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
@@ -40,17 +45,17 @@ fn shapes_are_compared_alone() {
 }
 
 #[test]
-fn what_cannot_be_read_is_neither() {
-    let tape = recording("2.1.325/01-plain-text.tape");
+fn an_unreadable_tape_is_an_error() {
+    let tape = recording("01-plain-text.tape");
     let output = duologue().arg("diff").arg(&tape).arg("no-such.tape").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Whoever stops reading still learns what came out.
+/// The exit code is right even if stdout is closed early.
 #[test]
-fn the_exit_code_does_not_depend_on_who_reads() {
+fn the_exit_code_does_not_depend_on_the_reader_of_stdout() {
     let [a, b] =
-        ["2.1.325", "2.0.77"].map(|version| recording(&format!("{version}/04-bash-allow.tape")));
+        [VERSION, "2.0.77"].map(|version| recording(&format!("{version}/04-bash-allow.tape")));
     for flags in [&[] as &[&str], &["--json"], &["--schema"], &["--schema", "--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -62,7 +67,7 @@ fn the_exit_code_does_not_depend_on_who_reads() {
 
 #[test]
 fn a_capture_is_compared_with_what_the_agent_said() {
-    let tape = recording("2.1.325/04-bash-allow.tape");
+    let tape = recording("04-bash-allow.tape");
     let entries = std::fs::read_to_string(&tape).unwrap();
     let entries =
         entries.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -75,7 +80,7 @@ fn a_capture_is_compared_with_what_the_agent_said() {
         let output = diff.write_stdin(capture.as_bytes()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
         assert!(text(&output.stderr).contains("only the lines of the agent"));
-        // Something that is missing is found all the same.
+        // A missing event is found too.
         let mut diff = duologue();
         diff.arg("diff").args(flags).arg(&tape).arg("-");
         let some = capture.lines().next().unwrap();
@@ -86,7 +91,7 @@ fn a_capture_is_compared_with_what_the_agent_said() {
 }
 
 #[test]
-fn what_differs_is_shown_however_long_the_rest_is() {
+fn differences_in_long_texts_are_shown() {
     let folder = tempfile::tempdir().unwrap();
     let said = |name: &str, word: &str| {
         let text = format!("{}{word}{}", "same ".repeat(100), " also".repeat(100));
@@ -97,13 +102,13 @@ fn what_differs_is_shown_however_long_the_rest_is() {
         path
     };
     let output = duologue().arg("diff").arg(said("a", "first")).arg(said("b", "second")).output();
-    let told = text(&output.unwrap().stdout);
-    assert!(told.contains("same first") && told.contains("same second"), "{told}");
-    assert!(told.lines().all(|line| line.chars().count() < 300), "{told}");
+    let message = text(&output.unwrap().stdout);
+    assert!(message.contains("same first") && message.contains("same second"), "{message}");
+    assert!(message.lines().all(|line| line.chars().count() < 300), "{message}");
 }
 
 #[test]
-fn two_files_without_a_line_are_not_equal_but_wrong() {
+fn two_files_without_lines_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
     std::fs::write(&a, "").unwrap();

@@ -2,6 +2,7 @@
 
 use std::process::Output;
 
+use duologue_agent::VERSION;
 use duologue_testkit::fake::{Answer, Script, Step};
 use duologue_testkit::leak::assert_gone_blocking;
 use serde_json::{Value, json};
@@ -19,14 +20,18 @@ fn finding<'r>(report: &'r Value, name: &str) -> &'r Value {
 }
 
 #[test]
-fn a_sound_agent_is_well_and_is_asked_nothing() {
+fn a_working_agent_passes_without_a_prompt() {
     let play = Play::new(&Script::new());
     let output = doctor(&play, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
     let report = text(&output.stdout);
-    for word in
-        ["2.1.325, tested", "handshake", "round trip", "ANTHROPIC_API_KEY", "No problems found"]
-    {
+    for word in [
+        &*format!("{VERSION}, tested"),
+        "handshake",
+        "round trip",
+        "ANTHROPIC_API_KEY",
+        "No problems found",
+    ] {
         assert!(report.contains(word), "{word}: {report}");
     }
     assert!(play.prompts().is_empty());
@@ -40,7 +45,7 @@ fn programs_can_read_the_report() {
     let play = Play::new(&Script::new());
     let report = json(&doctor(&play, &["--json"]));
     assert_eq!(report["well"], true);
-    assert_eq!(report["version"], "2.1.325");
+    assert_eq!(report["version"], VERSION);
     assert_eq!(report["tested"], true);
     assert!(report["handshake_ms"].is_f64() && report["round_trip_ms"].is_f64(), "{report}");
     assert_eq!(finding(&report, "account")["state"], "well");
@@ -69,7 +74,7 @@ fn an_agent_that_dies_is_broken() {
 }
 
 #[test]
-fn who_is_not_logged_in_is_told_how() {
+fn without_a_login_the_report_says_how_to_log_in() {
     let reply = json!({
         "account": { "tokenSource": "none", "apiProvider": "firstParty" },
         "claude_code_version": "9.9.9",
@@ -84,7 +89,7 @@ fn who_is_not_logged_in_is_told_how() {
 }
 
 #[test]
-fn an_agent_that_speaks_of_no_token_may_need_none() {
+fn an_agent_that_reports_no_token_is_not_an_error() {
     let reply = json!({ "account": { "apiKeySource": "none" } });
     let play = Play::new(&Script::new().on("initialize", [Step::Reply(Answer::Success(reply))]));
     let output = doctor(&play, &["--json"]);
@@ -105,7 +110,7 @@ fn a_damaged_configuration_is_broken() {
         finding(&report, "config")["what"].as_str().unwrap().contains("settings.json"),
         "{report}"
     );
-    // A file stands where a folder should.
+    // A file in place of a folder.
     let file = folder.join("settings.json");
     let mut command = play.command(&["doctor", "--json"]);
     let output = command.env("CLAUDE_CONFIG_DIR", file.join("config")).output().unwrap();
@@ -114,7 +119,7 @@ fn a_damaged_configuration_is_broken() {
 }
 
 #[test]
-fn without_an_agent_there_is_a_code_of_its_own() {
+fn without_an_agent_the_exit_code_is_5() {
     let output = duologue().args(["doctor", "--agent", "/no/such/agent"]).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
     let report = text(&output.stdout);
@@ -125,7 +130,7 @@ fn without_an_agent_there_is_a_code_of_its_own() {
 }
 
 #[test]
-fn without_claude_it_says_who_answers_until_then() {
+fn without_claude_the_report_names_the_embedded_agent() {
     let home = tempfile::tempdir().unwrap();
     let output = super::command::duologue()
         .arg("doctor")

@@ -70,7 +70,7 @@ fn a_truncated_file_loses_no_line() {
     fs::write(&path, error("one") + &error("two")).unwrap();
     let mut follower = Follower::of(&path);
     follower.until("two");
-    // Shorter, and longer than what was read, each at once.
+    // Truncated to less, and grown beyond the old length, each in one step.
     fs::write(&path, error("three")).unwrap();
     assert!(is_replaced(&follower.until("three")));
     fs::write(&path, error("four") + &error("five") + &error("six")).unwrap();
@@ -78,11 +78,11 @@ fn a_truncated_file_loses_no_line() {
     assert!(follower.until("six").iter().all(|event| event["message"] == "five"));
     let mut file = OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(error("seven").as_bytes()).unwrap();
-    assert!(follower.until("seven").is_empty(), "nothing is told twice");
+    assert!(follower.until("seven").is_empty(), "nothing is printed twice");
 }
 
 #[test]
-fn half_a_line_does_not_swallow_the_first_after_a_truncation() {
+fn after_a_truncation_half_a_line_is_dropped_and_no_other() {
     let (_folder, path) = place();
     fs::write(&path, error("one") + "{\"type\":\"error\",\"err").unwrap();
     let mut follower = Follower::of(&path);
@@ -107,20 +107,20 @@ fn another_file_of_that_name_is_read_from_its_start() {
     fs::rename(&new, &path).unwrap();
     follower.until("two");
     assert!(is_replaced(&follower.until("three")));
-    // Gone, and made anew.
+    // Removed and created again.
     fs::remove_file(&path).unwrap();
     fs::write(&path, error("four")).unwrap();
     follower.until("four");
 }
 
 #[test]
-fn a_file_that_is_still_to_come_is_waited_for() {
+fn a_file_that_does_not_exist_yet_is_awaited() {
     let (folder, path) = place();
     let mut follower = Follower::of(&path);
-    let mut told = String::new();
+    let mut message = String::new();
     let mut stderr = BufReader::new(follower.child.stderr.take().unwrap());
-    stderr.read_line(&mut told).unwrap();
-    assert!(told.contains("waiting for it"), "{told}");
+    stderr.read_line(&mut message).unwrap();
+    assert!(message.contains("waiting for it"), "{message}");
     let new = folder.path().join("new");
     fs::write(&new, error("one")).unwrap();
     fs::rename(&new, &path).unwrap();

@@ -1,4 +1,4 @@
-//! Text from outside controls no terminal, whichever way it takes.
+//! Text from outside cannot control the terminal, on any path.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -54,7 +54,7 @@ fn duologue(folder: &Path) -> Command {
     command
 }
 
-/// Every text of a value with something hostile at its end, but for what says which kind it is.
+/// Appends something hostile to every text of a value, except to type tags.
 fn infect(value: &mut Value, key: &str) {
     const KINDS: [&str; 9] =
         ["type", "subtype", "role", "request_id", "tool_use_id", "id", "uuid", "session_id", "dir"];
@@ -103,7 +103,7 @@ fn hostile_tape(name: &str) -> String {
 #[test]
 fn of_tapes() {
     let folder = tempfile::tempdir().unwrap();
-    let names = ["2.1.325/12-sdk-mcp.tape", "2.1.325/31-write-edit-read.tape"];
+    let names = ["12-sdk-mcp.tape", "31-write-edit-read.tape"];
     let files: Vec<String> =
         (0..names.len()).map(|at| format!("{at}{HOSTILE}{LINES}.tape")).collect();
     for (name, file) in names.iter().zip(&files) {
@@ -133,13 +133,13 @@ fn of_tapes() {
     for command in commands {
         let output = duologue(folder.path()).args(command).output().unwrap();
         let route = command.join(" ");
-        // What is replayed is data.
+        // Replayed lines are data.
         if command[0] != "replay" || command.contains(&"--version") {
             assert_harmless(&route, &String::from_utf8(output.stdout).unwrap());
         }
         assert_harmless(&route, &String::from_utf8(output.stderr).unwrap());
     }
-    // On a terminal, data is no exception.
+    // On a terminal, data is escaped too.
     for command in [
         &["inspect", a, "--json"][..],
         &["check", a, "capture", "--json"],
@@ -154,7 +154,7 @@ fn of_tapes() {
         terminal.types("\u{4}");
         assert_drawn(&command.join(" "), &terminal.whole());
     }
-    // And elsewhere it is as it was.
+    // In a pipe it is unchanged.
     let output = duologue(folder.path()).args(["inspect", a, "--json"]).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains('\u{202e}'));
 }
@@ -276,7 +276,7 @@ fn of_an_agent_that_is_run() {
         let play = Play::turn(hostile_turn().into_iter().chain(end.clone()));
         let output = play.command(&["run", "go"]).env("NO_COLOR", "1").output().unwrap();
         assert_harmless("run", &String::from_utf8(output.stderr).unwrap());
-        // Into a pipe, the answer is what was said.
+        // In a pipe, the answer is unchanged.
         assert!(String::from_utf8(output.stdout).unwrap().contains('\u{1b}'));
         for flags in [&[][..], &["--output", "json"], &["--output", "stream-json"]] {
             let terminal = Terminal::open(play.command(&[&["run", "go"], flags].concat()));
@@ -301,10 +301,14 @@ fn of_an_agent_that_asks() {
             "rules": [{ "toolName": text, "ruleContent": text }] }] });
     let question = json!({ "questions": [{ "question": text, "header": text, "multiSelect": false,
         "options": [{ "label": text, "description": text, "preview": text }] }] });
+    let form = json!({ "subtype": "elicitation", "mcp_server_name": text, "message": text, "mode": "form",
+        "requested_schema": { "type": "object", "properties": { (text.clone()): {
+            "title": text, "description": text, "enum": [text], "enumNames": [text] } } } });
     let turn = hostile_turn().into_iter().chain([
         Step::ask("a", request),
         Step::can_use_tool("q", "AskUserQuestion", question),
         Step::can_use_tool("p", "ExitPlanMode", json!({ "plan": text })),
+        Step::ask("f", form),
         play::text("Halfway."),
         Step::Stall,
     ]);
@@ -315,14 +319,18 @@ fn of_an_agent_that_asks() {
         .turn(turn);
     let play = Play::new(&script);
     let mut terminal = Terminal::open(play.command(&["chat", "go"]));
-    terminal.shows("Esc says no");
+    terminal.shows("Esc denies");
     terminal.types("3no\r");
     terminal.shows("not allowed: no");
     terminal.shows("Esc skips");
     terminal.types("1");
     terminal.shows("The agent proposes a plan");
-    terminal.shows("Esc says no");
+    terminal.shows("Esc rejects");
     terminal.types("4");
+    terminal.shows("The MCP server");
+    terminal.shows("Esc cancels");
+    terminal.types("3");
+    terminal.shows("declined");
     terminal.shows("Halfway.");
     terminal.types("\u{3}");
     terminal.shows("refused");
@@ -364,6 +372,6 @@ fn of_an_api_that_fails() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_harmless("an error of the API", &said);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    // It is told once.
+    // It is printed once.
     assert_eq!(said.matches("]52;c;").count(), 1, "{said}");
 }

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
+use duologue_agent::VERSION;
 use duologue_testkit::recordings;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ fn picked(event: &Value, names: &[&str]) -> Value {
 
 #[test]
 fn the_fixed_names_and_fields() {
-    let events = events("2.1.325/04-bash-allow.tape", &[]);
+    let events = events("04-bash-allow.tape", &[]);
     let call = named(&events, "tool_call")[0];
     assert_eq!(
         picked(call, &["turn", "agent", "message_id", "id", "name"]),
@@ -68,7 +69,7 @@ fn the_fixed_names_and_fields() {
 
 #[test]
 fn deltas_only_on_request() {
-    let name = "2.1.325/03-partial-messages.tape";
+    let name = "03-partial-messages.tape";
     assert!(named(&events(name, &[]), "text_delta").is_empty());
     let with = events(name, &["--deltas"]);
     let text: String =
@@ -86,9 +87,9 @@ fn outcomes_of_turns() {
             .map(|turn| turn["outcome"].clone())
             .collect()
     };
-    assert_eq!(outcomes("2.1.325/13-interrupt-mid-stream.tape"), ["interrupted", "success"]);
-    assert_eq!(outcomes("2.1.325/20b-api-400.tape")[0], "error");
-    assert_eq!(outcomes("2.1.325/06-deny-interrupt.tape"), ["interrupted", "success"]);
+    assert_eq!(outcomes("13-interrupt-mid-stream.tape"), ["interrupted", "success"]);
+    assert_eq!(outcomes("20b-api-400.tape")[0], "error");
+    assert_eq!(outcomes("06-deny-interrupt.tape"), ["interrupted", "success"]);
     assert_eq!(outcomes("2.0.77/13-interrupt-mid-stream.tape")[0], "interrupted");
 }
 
@@ -96,7 +97,7 @@ fn outcomes_of_turns() {
 fn every_recording_gives_a_timeline_without_escape_codes() {
     for recording in recordings() {
         let output = duologue().arg("inspect").arg(&recording.path).output().unwrap();
-        // Two are of other output formats, which are no lines of the wire.
+        // Two are of other output formats.
         let is_wire = !recording.name.starts_with("38-");
         let code = output.status.code();
         assert!(code == Some(0) || !is_wire, "{}: {}", recording.name, text(&output.stderr));
@@ -105,14 +106,12 @@ fn every_recording_gives_a_timeline_without_escape_codes() {
 }
 
 #[test]
-fn a_timeline_tells_the_story() {
-    let output = duologue()
-        .arg("inspect")
-        .arg(recording("2.1.325/16c-two-parallel-subagents.tape"))
-        .output();
+fn a_timeline_shows_the_conversation() {
+    let output =
+        duologue().arg("inspect").arg(recording("16c-two-parallel-subagents.tape")).output();
     let story = text(&output.unwrap().stdout);
     for part in [
-        "a tape of claude 2.1.325",
+        &*format!("a tape of claude {VERSION}"),
         "prompt    Delegate twice",
         "── turn 1",
         "agent ▶   general-purpose (2): Second",
@@ -127,8 +126,8 @@ fn a_timeline_tells_the_story() {
 }
 
 #[test]
-fn colours_only_where_they_are_wanted() {
-    let tape = recording("2.1.325/01-plain-text.tape");
+fn colours_only_on_request() {
+    let tape = recording("01-plain-text.tape");
     let run = |name: &str, value: &str| {
         let output = duologue().env(name, value).arg("inspect").arg(&tape).output().unwrap();
         output.stdout.contains(&0x1b)
@@ -138,7 +137,7 @@ fn colours_only_where_they_are_wanted() {
 }
 
 #[test]
-fn a_terminal_is_not_commanded_from_outside() {
+fn escape_sequences_on_a_tape_do_not_reach_the_terminal() {
     let evil = "\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\r\u{8}";
     let lines = [
         json!({ "type": "assistant", "message": { "content": [
@@ -162,7 +161,7 @@ fn a_terminal_is_not_commanded_from_outside() {
 }
 
 #[test]
-fn what_was_too_long_or_torn_is_told_as_an_event() {
+fn long_and_torn_lines_are_events() {
     let lines = format!("{{\"type\":\"keep_alive\",\"x\":\"{}\"}}\n", "a".repeat(500));
     let mut command = duologue();
     let output = command.args(["inspect", "--json", "--max-line", "100"]).write_stdin(lines);
@@ -181,7 +180,7 @@ fn what_was_too_long_or_torn_is_told_as_an_event() {
 }
 
 #[test]
-fn broken_files_are_told_with_one_place_and_an_exit_code() {
+fn broken_files_are_reported_with_one_position_and_an_exit_code() {
     let broken = "{\"type\":\"keep_alive\"}\n\n{\"type\":\"assist\nplain text\n";
     let cases: [(&[u8], &[&str]); 2] = [
         (broken.as_bytes(), &["line 3, byte 15: field `type`", "line 4, byte 0: not JSON"]),
@@ -190,11 +189,11 @@ fn broken_files_are_told_with_one_place_and_an_exit_code() {
     for (bytes, parts) in cases {
         let output = duologue().arg("inspect").write_stdin(bytes).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
-        let told = text(&output.stdout);
+        let message = text(&output.stdout);
         for part in parts {
-            assert!(told.contains(part), "{part:?} is missing in {told}");
+            assert!(message.contains(part), "{part:?} is missing in {message}");
         }
-        assert!(!told.contains("(at byte"), "a second place: {told}");
+        assert!(!message.contains("(at byte"), "a second place: {message}");
         assert!(text(&output.stderr).contains("2 of"), "{}", text(&output.stderr));
     }
     // A tape that is broken in the middle.
@@ -202,12 +201,12 @@ fn broken_files_are_told_with_one_place_and_an_exit_code() {
         "{\"tape\":1}\n{\"t\":1,\"dir\":\"out\",\"line\":\"{}\"}\n{\"t\":2,\"dir\"\n{\"t\":3}\n";
     let output = duologue().arg("inspect").write_stdin(tape).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let told = text(&output.stderr);
-    assert!(told.contains("line 3 of the tape") && !told.contains("line 1"), "{told}");
+    let message = text(&output.stderr);
+    assert!(message.contains("line 3 of the tape") && !message.contains("line 1"), "{message}");
 }
 
 #[test]
-fn what_holds_no_line_is_told() {
+fn a_file_without_lines_is_reported() {
     for empty in ["", "{\"tape\":1}\n"] {
         let output = duologue().arg("inspect").write_stdin(empty).output().unwrap();
         assert_eq!(output.status.code(), Some(1));
@@ -215,7 +214,7 @@ fn what_holds_no_line_is_told() {
     }
 }
 
-/// The prompt of `claude -p` is no line of the wire.
+/// The prompt of `claude -p` is in the arguments, not in a line.
 #[test]
 fn a_prompt_on_the_command_line_or_as_a_text_is_shown() {
     let header =
@@ -236,28 +235,28 @@ fn a_prompt_on_the_command_line_or_as_a_text_is_shown() {
     // On stdin it is a text, not a malformed line.
     let close = json!({ "t": 2, "note": "stdin_close" }).to_string();
     let tape = [header(&["claude", "-p"]), line("in", "what is"), line("in", "this?"), close, said];
-    let told = run(&tape, &["--full"]);
-    assert!(told.contains("prompt    what is") && told.contains("this?"), "{told}");
-    assert!(!told.contains("malformed"), "{told}");
+    let message = run(&tape, &["--full"]);
+    assert!(message.contains("prompt    what is") && message.contains("this?"), "{message}");
+    assert!(!message.contains("malformed"), "{message}");
 }
 
 #[test]
-fn a_list_of_things_to_do_is_a_checklist() {
+fn a_todo_list_is_a_checklist() {
     let todo = |content: &str, status: &str| json!({ "content": content, "status": status });
     let line = json!({ "type": "assistant", "message": { "id": "m", "content": [
         { "type": "tool_use", "id": "t", "name": "TodoWrite", "input": { "todos": [
             todo("read\n☒ lie", "completed"), todo("write", "in_progress"), todo("test", "pending"),
         ] } } ] } });
     let output = duologue().arg("inspect").write_stdin(format!("{line}\n")).output().unwrap();
-    let told = text(&output.stdout);
+    let message = text(&output.stdout);
     for part in ["TodoWrite ☒ read⏎☒ lie", "▸ write", "☐ test"] {
-        assert!(told.contains(part), "{part} is missing in {told}");
+        assert!(message.contains(part), "{part} is missing in {message}");
     }
 }
 
-/// A person who forgets the file should know what is waited for.
+/// A user who forgets the file gets a hint.
 #[test]
-fn a_terminal_is_told_that_it_is_read() {
+fn reading_from_a_terminal_prints_a_hint() {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     for command in ["inspect", "check"] {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -272,9 +271,9 @@ fn a_terminal_is_told_that_it_is_read() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut told = String::new();
-        BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
-        assert!(told.contains("Ctrl-D") && told.contains("name a file"), "{told}");
+        let mut message = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut message).unwrap();
+        assert!(message.contains("Ctrl-D") && message.contains("name a file"), "{message}");
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -318,14 +317,14 @@ fn a_growing_file_is_followed() {
 fn a_page_needs_no_network_and_holds_what_happened() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
-    let tape = recording("2.1.325/28-unicode.tape");
+    let tape = recording("28-unicode.tape");
     let output = duologue().arg("inspect").arg(&tape).arg("--html").arg(&page).output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty());
     let html = fs::read_to_string(&page).unwrap();
     for outside in ["src=", "href=", "@import", "url(", "fetch("] {
         assert!(!html.contains(outside), "{outside}");
     }
-    // The events stand in it as JSON that no text can break out of.
+    // The events are embedded as JSON that no text can break out of.
     let data = html.split_once("id=\"events-data\">").unwrap().1.split_once("</script>").unwrap().0;
     let in_page: Vec<Value> = serde_json::from_str(data).unwrap();
     assert!(in_page.iter().any(|event| event["event"] == "turn_finished"));
@@ -342,9 +341,7 @@ fn the_schema_of_events_holds() {
     let output = duologue().args(["schema", "--events"]).output().unwrap();
     let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    for name in
-        ["2.1.325/16c-two-parallel-subagents.tape", "2.1.325/09-ask-user-question-single.tape"]
-    {
+    for name in ["16c-two-parallel-subagents.tape", "09-ask-user-question-single.tape"] {
         for event in events(name, &["--deltas"]) {
             assert!(validator.is_valid(&event), "{event}");
         }

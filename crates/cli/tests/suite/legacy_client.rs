@@ -183,7 +183,7 @@ async fn control_response_deny_with_interrupt() {
 #[tokio::test]
 async fn exit_plan_mode() {
     let plan = "## Plan\n\n1. First step\n2. Second step\n...";
-    for (decision, told) in [
+    for (decision, message) in [
         (PlanDecision::approve(), "approved your plan"),
         (
             PlanDecision::revise("Please revise the plan to include error handling"),
@@ -193,7 +193,7 @@ async fn exit_plan_mode() {
     ] {
         let place = Place::new(json!([
             { "say": [{ "tool": "ExitPlanMode", "input": { "plan": plan } }] },
-            { "when": { "tool_result": told }, "say": "Understood." },
+            { "when": { "tool_result": message }, "say": "Understood." },
         ]));
         let builder = place.host(LENIENT).permission_mode(PermissionMode::Plan);
         let builder = builder.on_plan(move |ask: PlanRequest| {
@@ -205,7 +205,7 @@ async fn exit_plan_mode() {
         });
         let session = builder.start().await.unwrap();
         let outcome = session.prompt("Plan").await.unwrap().outcome().await.unwrap();
-        assert_eq!(outcome.text(), "Understood.", "{told}");
+        assert_eq!(outcome.text(), "Understood.", "{message}");
         session.close().await.unwrap();
     }
 }
@@ -215,13 +215,13 @@ async fn exit_plan_mode() {
 async fn ask_user_question() {
     use duologue::protocol::tool::Answers;
     let yes = Answers::new().choose("Yes or no?", "Yes");
-    for (answer, told) in [
+    for (answer, message) in [
         (QuestionAnswer::answers(yes), "\"Yes or no?\"=\"Yes\""),
         (QuestionAnswer::skip(), "User skipped the question"),
     ] {
         let place = Place::new(json!([
             { "say": [question(false)] },
-            { "when": { "tool_result": told }, "say": "Understood." },
+            { "when": { "tool_result": message }, "say": "Understood." },
         ]));
         let builder = place.host(LENIENT).on_question(move |_: QuestionRequest| {
             let answer = answer.clone();
@@ -229,7 +229,7 @@ async fn ask_user_question() {
         });
         let session = builder.start().await.unwrap();
         let outcome = session.prompt("Ask").await.unwrap().outcome().await.unwrap();
-        assert_eq!(outcome.text(), "Understood.", "{told}");
+        assert_eq!(outcome.text(), "Understood.", "{message}");
         session.close().await.unwrap();
     }
 }
@@ -257,10 +257,10 @@ fn plan_and_question_answers_as_they_stand() {
         ),
         (&question(false), &|line| deny(line, "skipped"), "User skipped the question"),
     ];
-    for (call, wanted, told) in cases {
+    for (call, wanted, message) in cases {
         let place = Place::new(json!([
             { "say": [call] },
-            { "when": { "tool_result": told }, "say": "Understood." },
+            { "when": { "tool_result": message }, "say": "Understood." },
         ]));
         let flags = ["--lenient", "--permission-prompt-tool=stdio", "--permission-mode=plan"];
         let mut agent = place.streaming(&flags);
@@ -268,11 +268,11 @@ fn plan_and_question_answers_as_they_stand() {
         let ask = agent.asks("can_use_tool");
         let all = answers("003", "can_use_tool", &ask["request_id"]);
         agent.say(&all.into_iter().find(|line| wanted(line)).unwrap());
-        assert_eq!(agent.next("result")["result"], "Understood.", "{told}");
+        assert_eq!(agent.next("result")["result"], "Understood.", "{message}");
     }
 }
 
-/// A hook is told by name; a hook of our host that is of this name hears it, and what it says counts.
+/// A hook is called by name: the hook of our host with this name answers.
 #[tokio::test]
 async fn hook_callback_by_name() {
     let place = Place::new(json!([{ "say": [bash("touch seen")] }, { "say": "A pity." }]));
@@ -293,7 +293,7 @@ async fn hook_callback_by_name() {
     session.close().await.unwrap();
 }
 
-/// A hook that nobody has asked for only wants to be heard: it is answered all the same.
+/// A hook that was not registered is answered too.
 #[tokio::test]
 async fn hook_callback_is_a_notification() {
     let line = examples("003").into_iter().find(|e| e.line["request"]["hook_name"].is_string());
@@ -329,8 +329,11 @@ async fn mcp_message() {
 async fn control_response_of_what_is_not_open() {
     let place = Place::new(json!([{ "say": "Hello." }]));
     let session = place.host(LENIENT).answer_by_hand().start().await.unwrap();
-    let stale = ControlResponse::success("nobody asked", &RawObject::default());
-    assert!(session.control_response(&stale).await.is_err(), "nothing is said twice, or to nobody");
+    let stale = ControlResponse::success("unknown request", &RawObject::default());
+    assert!(
+        session.control_response(&stale).await.is_err(),
+        "a request is answered once, and an unknown one never"
+    );
     session.query("Hi").await.unwrap();
     let lines = receive(&session).await;
     assert!(matches!(

@@ -49,7 +49,7 @@ fn command_line_and_user_message() {
     assert_eq!(agent.end().2, Some(0));
 }
 
-/// The request as it stands there: hooks, a server of the host, and more system prompt, all of which count.
+/// The request of the description: hooks, a server of the host and more system prompt have an effect.
 #[test]
 fn initialize_request() {
     let place = Place::new(json!([
@@ -91,7 +91,7 @@ fn initialize_request() {
         }
     };
     assert!(is_answered);
-    assert_eq!(result["result"], "Written.", "the model was told more");
+    assert_eq!(result["result"], "Written.", "the system prompt was extended");
     assert_eq!(called, ["hook_0", "hook_1"], "before and after");
     assert!(!servers.is_empty() && servers.iter().all(|name| name == "claude-vscode"));
     assert_eq!(std::fs::read_to_string(place.path().join("note.txt")).unwrap(), "Hi");
@@ -273,16 +273,16 @@ async fn our_host_allows_suggests_and_denies() {
     session.close().await.unwrap();
 }
 
-/// The answers stand in the input, by the text of their question: a string, or several in an array.
+/// The answers are in the input, by the text of their question: a string, or several in an array.
 #[test]
 fn answer_to_ask_user_question() {
-    for (several, chosen, told) in [
+    for (several, chosen, message) in [
         (false, json!("Yes"), "\"Yes or no?\"=\"Yes\""),
         (true, json!(["Yes", "No"]), "\"Yes or no?\"=\"Yes,No\""),
     ] {
         let place = Place::new(json!([
             { "say": [question(several)] },
-            { "when": { "tool_result": told }, "say": "Understood." },
+            { "when": { "tool_result": message }, "say": "Understood." },
         ]));
         let (mut agent, ask) = asked(&place);
         assert_eq!(ask["request"]["tool_name"], "AskUserQuestion");

@@ -179,7 +179,7 @@ fn auth_status() {
     agent.next("control_response");
 }
 
-/// What is wrong with a line is said, and the conversation goes on.
+/// A wrong line is reported, and the conversation continues.
 #[test]
 fn error_handling() {
     let place = Place::new(json!([{ "say": "Hello." }]));
@@ -206,7 +206,7 @@ fn error_handling() {
     assert_eq!(code, Some(0), "{stderr}");
 }
 
-/// The four steps at the end, with the lines that stand there.
+/// The four steps at the end, with the lines of the description.
 #[test]
 fn example_flow() {
     let call = json!({ "tool": "Bash", "id": "toolu_1", "input": { "command": "touch date" } });

@@ -19,7 +19,7 @@ async fn yes(_: PermissionRequest) -> Decision {
     Decision::allow()
 }
 
-/// The command line as it stands there; the process starts with `system/init`.
+/// The command line of the description; the process starts with `system/init`.
 #[test]
 fn invocation() {
     for mode in ["default", "plan", "acceptEdits", "bypassPermissions", "dontAsk"] {
@@ -95,7 +95,7 @@ async fn session_id_tags_and_resumes() {
     session.close().await.unwrap();
 }
 
-/// A session that is never used: its `init` begins no turn that somebody would wait for.
+/// A session that is never used: its `init` starts no turn.
 #[tokio::test]
 async fn init_at_the_start_opens_no_turn() {
     let place = Place::new(json!([{ "say": "Never asked." }]));
@@ -149,10 +149,8 @@ async fn event_lifecycle_in_nine_steps() {
     let session = tape.of(place.host(OLD).legacy().on_permission(yes)).start().await.unwrap();
     let outcome = session.prompt("Two files").await.unwrap().outcome().await.unwrap();
     assert_eq!(outcome.text(), "Both are there.");
-    let mut flow = tape.outline();
-    flow[..2].sort();
     assert_eq!(
-        flow,
+        tape.flow(),
         [
             "< system/init",
             "> user text",
@@ -192,7 +190,7 @@ async fn double_encoded_results() {
         assert_eq!(super::legacy::short(&last), kind);
         let inner: String = serde_json::from_str(last["result"].as_str().unwrap()).unwrap();
         assert_eq!(inner, said);
-        // Our host tells the plain text, and no difference between the two.
+        // Our host reports the plain text for both.
         assert_eq!(outcome.text(), said);
         assert!(outcome.is_success() && !outcome.finished().text_differs);
         let result = outcome.finished().result.as_deref().unwrap();

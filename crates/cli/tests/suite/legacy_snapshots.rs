@@ -17,9 +17,9 @@ async fn yes(_: PermissionRequest) -> Decision {
     Decision::allow()
 }
 
-/// What is told, in short: `text Hello`, `sub: call Bash`.
-fn told(events: &[Event]) -> Vec<String> {
-    let mut told = Vec::new();
+/// The events in short: `text Hello`, `sub: call Bash`.
+fn summary(events: &[Event]) -> Vec<String> {
+    let mut lines = Vec::new();
     for event in events {
         let text = match event {
             Event::Thinking(thinking) => format!("thinking {}", thinking.text.as_str()),
@@ -28,9 +28,9 @@ fn told(events: &[Event]) -> Vec<String> {
             Event::ToolResult(_) => "result".to_owned(),
             _ => continue,
         };
-        told.push(if event.agent().is_some() { format!("sub: {text}") } else { text });
+        lines.push(if event.agent().is_some() { format!("sub: {text}") } else { text });
     }
-    told
+    lines
 }
 
 /// No framing, no length prefixes: each line is parsed alone.
@@ -42,7 +42,7 @@ fn every_line_is_one_object_with_a_type() {
     ]));
     let mut agent = place.streaming(&[OLD, &["--allowedTools=Bash"]].concat());
     agent.prompt("Go\nnow");
-    // Reading one fails if it is no JSON by itself.
+    // Reading one fails if it is not JSON.
     let lines = agent.until(|line| line["type"] == "result");
     assert!(lines.iter().all(|line| line.is_object() && line["type"].is_string()));
 }
@@ -83,7 +83,7 @@ async fn event_lifecycle_with_two_tool_cycles() {
 }
 
 #[tokio::test]
-async fn cumulative_snapshots_are_told_once() {
+async fn cumulative_snapshots_are_reported_once() {
     let place = Place::new(json!([
         { "say": [{ "thinking": "Hm." }, "Let me search...", bash("touch seen")] },
         { "say": [{ "thinking": "Hm." }, "Let me search..."] },
@@ -102,7 +102,7 @@ async fn cumulative_snapshots_are_told_once() {
     assert_eq!(snapshots, [1, 2, 3, 1, 2], "the wire repeats itself");
     // The second message says the same as the first, and counts all the same.
     assert_eq!(
-        told(&events),
+        summary(&events),
         [
             "thinking Hm.",
             "text Let me search...",
@@ -121,7 +121,7 @@ async fn sub_agents_interleave_on_the_same_stdout() {
         "description": "Look", "prompt": "look around", "subagent_type": "general-purpose",
         "run_in_background": false } });
     let place = Place::new(json!([
-        { "say": ["I send somebody.", delegate.clone(), delegate] },
+        { "say": ["I delegate.", delegate.clone(), delegate] },
         { "agent": "sub", "times": 2, "say": [{ "thinking": "A look." }, bash("touch found")] },
         { "agent": "sub", "times": 2, "say": "All fine." },
         { "say": "They say fine." },
@@ -132,8 +132,8 @@ async fn sub_agents_interleave_on_the_same_stdout() {
     let mut turn = session.prompt("Delegate").await.unwrap();
     let events = events(&mut turn).await;
     assert_eq!(turn.outcome().await.unwrap().text(), "They say fine.");
-    let count = |what: &str| told(&events).iter().filter(|told| *told == what).count();
-    assert_eq!(count("text I send somebody."), 1);
+    let count = |what: &str| summary(&events).iter().filter(|line| *line == what).count();
+    assert_eq!(count("text I delegate."), 1);
     assert_eq!(count("call Agent"), 2);
     assert_eq!(count("sub: call Bash"), 2);
     assert_eq!(count("sub: text All fine."), 2);
@@ -159,10 +159,10 @@ async fn context_switches_are_seen_by_their_first_block() {
         json!({ "type": "system", "subtype": "init", "session_id": "sess-1", "model": "m" }),
         assistant(json!([thinking])),
         assistant(json!([thinking, text])),
-        // Somebody else speaks,
+        // Another agent speaks,
         assistant(json!([call("toolu_sub")])),
         result("toolu_sub"),
-        // and the first goes on where it was.
+        // and the first continues.
         assistant(json!([thinking, text, call("toolu_abc")])),
         result("toolu_abc"),
         json!({ "type": "result", "subtype": "success", "total_cost_usd": 0.018 }),
@@ -178,7 +178,7 @@ async fn context_switches_are_seen_by_their_first_block() {
     }
     let events = events(&mut turn).await;
     assert_eq!(
-        told(&events),
+        summary(&events),
         ["thinking Hm.", "text Let me search...", "call Grep", "result", "call Grep", "result",]
     );
     assert!((turn.outcome().await.unwrap().cost_usd() - 0.018).abs() < 1e-9);

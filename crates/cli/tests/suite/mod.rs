@@ -33,7 +33,7 @@ mod replay;
 mod resume;
 mod run;
 mod run_ends;
-mod run_tells;
+mod run_messages;
 mod schema;
 mod sessions;
 mod terminal;

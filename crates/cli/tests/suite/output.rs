@@ -17,7 +17,7 @@ fn inspect(args: &[&Path]) -> Output {
 }
 
 fn tape() -> std::path::PathBuf {
-    recording("2.1.325/01-plain-text.tape")
+    recording("01-plain-text.tape")
 }
 
 fn mode(path: &Path) -> u32 {
@@ -30,7 +30,7 @@ fn count(folder: &Path) -> usize {
 }
 
 #[test]
-fn a_page_does_not_replace_the_tape_if_its_own_name_is_forgotten() {
+fn a_page_does_not_replace_the_tape_if_the_output_is_omitted() {
     let folder = TempDir::new().unwrap();
     let (keep, html) = (folder.path().join("keep.tape"), Path::new("--html"));
     fs::copy(tape(), &keep).unwrap();
@@ -60,7 +60,7 @@ fn a_page_does_not_replace_the_tape_if_its_own_name_is_forgotten() {
 }
 
 #[test]
-fn a_page_replaces_another_file_only_by_force() {
+fn a_page_replaces_another_file_only_with_force() {
     let folder = TempDir::new().unwrap();
     let [page, link, dangling] =
         ["p.html", "link", "dangling"].map(|name| folder.path().join(name));
@@ -74,7 +74,7 @@ fn a_page_replaces_another_file_only_by_force() {
     }
     let output = inspect(&[&tape(), Path::new("--html"), folder.path()]);
     assert!(text(&output.stderr).contains("is a directory"), "{}", text(&output.stderr));
-    // The link is replaced, not what it leads to.
+    // The link is replaced, not its target.
     let force = |path: &Path| inspect(&[&tape(), Path::new("--html"), path, Path::new("--force")]);
     assert!(force(&link).status.success());
     assert_eq!(fs::read_to_string(&page).unwrap(), PRECIOUS);
@@ -82,7 +82,7 @@ fn a_page_replaces_another_file_only_by_force() {
     assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
     assert_eq!([mode(&page), mode(&link)], [0o600, 0o600]);
     assert_eq!(count(folder.path()), 3);
-    // Nothing to tell of makes no page.
+    // Without events there is no page.
     let new = folder.path().join("new.html");
     assert_eq!(inspect(&[Path::new("--html"), &new]).status.code(), Some(1));
     assert!(!new.exists());
@@ -207,7 +207,7 @@ fn an_installed_claude_leaves_nothing_else_behind() {
 }
 
 #[test]
-fn manual_pages_replace_other_files_only_by_force() {
+fn manual_pages_replace_other_files_only_with_force() {
     let folder = TempDir::new().unwrap();
     let man = |args: &[&str]| {
         let output = duologue().arg("man").arg(folder.path()).args(args).output().unwrap();
@@ -215,15 +215,18 @@ fn manual_pages_replace_other_files_only_by_force() {
     };
     let page = folder.path().join("duologue-run.1");
     fs::write(&page, PRECIOUS).unwrap();
-    let (code, told) = man(&[]);
+    let (code, message) = man(&[]);
     assert_eq!(code, Some(2));
-    assert!(told.contains("duologue-run.1 exists already") && told.contains("--force"), "{told}");
+    assert!(
+        message.contains("duologue-run.1 exists already") && message.contains("--force"),
+        "{message}"
+    );
     assert_eq!(fs::read_to_string(&page).unwrap(), PRECIOUS);
     assert_eq!(count(folder.path()), 1, "all are checked before the first is written");
     assert_eq!(man(&["--force"]).0, Some(0));
     assert!(fs::read_to_string(&page).unwrap().contains("Exit codes"));
     assert_eq!(mode(&page) & 0o400, 0o400);
-    // Once more changes nothing, and needs no force.
+    // Writing the same again changes nothing, and needs no --force.
     assert_eq!(man(&[]).0, Some(0));
 }
 
@@ -239,10 +242,10 @@ fn completions_and_schemas_go_to_stdout_alone() {
 
 /// A page that cannot be written to its end is not there.
 #[test]
-fn half_a_page_is_no_page() {
+fn an_incomplete_page_is_removed() {
     let folder = TempDir::new().unwrap();
     let page = folder.path().join("page.html");
-    // A limit on the size of files stands for a disk that gets full.
+    // A limit on the size of files simulates a full disk.
     let script = format!(
         "trap '' XFSZ; ulimit -f 8; exec \"$0\" inspect {} --html {}",
         tape().display(),

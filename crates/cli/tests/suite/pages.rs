@@ -3,7 +3,7 @@
 //! In a `console` block of a page in `docs/`:
 //!
 //! - a line that begins with `$ ` is a command, up to the first line without a `\` at its end;
-//! - what follows is what it prints to stdout and stderr, `…` standing for anything, a line of `…` for any lines. A
+//! - the following lines are its output on stdout and stderr; `…` matches anything, a line of `…` any lines. A
 //!   command that is followed by nothing prints nothing;
 //! - `$ echo $?` and a number state the exit code of the command before it. Without that, it is 0.
 //!
@@ -22,7 +22,7 @@ use super::command::text;
 /// The folder of the pages, whatever it is called here.
 const PROJECT: &str = "/project";
 
-/// What a page has readers do.
+/// The steps of a page.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     /// A file with this name and text is there.
@@ -33,7 +33,7 @@ enum Step {
     Command(Shown),
 }
 
-/// A command of a page, and what the page says about it.
+/// A command of a page, with its expected output and exit code.
 #[derive(Debug, PartialEq, Eq)]
 struct Shown {
     line: usize,
@@ -106,7 +106,7 @@ fn file_name<'a>(before: &'a str, language: &str) -> Option<&'a str> {
     endings.iter().any(|ending| name.ends_with(ending)).then_some(name)
 }
 
-/// Whether a text is as it is said to be, where `…` stands for anything.
+/// Whether a text matches a pattern in which `…` matches anything.
 fn alike(said: &str, text: &str) -> bool {
     let Some((start, rest)) = said.split_once('…') else { return said == text };
     let Some(left) = text.strip_prefix(start) else { return false };
@@ -114,7 +114,7 @@ fn alike(said: &str, text: &str) -> bool {
     places.any(|at| alike(rest, &left[at..]))
 }
 
-/// The same for lines, where a line of `…` stands for any lines.
+/// The same for lines, where a line `…` matches any lines.
 fn all_alike(said: &[String], lines: &[&str]) -> bool {
     match said.split_first() {
         None => lines.is_empty(),
@@ -127,7 +127,7 @@ fn all_alike(said: &[String], lines: &[&str]) -> bool {
     }
 }
 
-/// What is wrong about a command that ended like this.
+/// The problem with the result of a command, if there is one.
 fn judge(shown: &Shown, code: Option<i32>, printed: &str) -> Result<(), String> {
     let Shown { line, command, prints, code: stated } = shown;
     if code != Some(*stated) {

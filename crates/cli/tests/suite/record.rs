@@ -79,7 +79,7 @@ pub(crate) fn exit(events: &[Event]) -> Exit {
     }
 }
 
-/// Waits until whoever holds the other end of this pipe is gone.
+/// Waits until the other end of this pipe is closed.
 pub(crate) fn await_end(mut pipe: impl Read) -> Vec<u8> {
     let mut rest = Vec::new();
     pipe.read_to_end(&mut rest).unwrap();
@@ -144,7 +144,7 @@ fn a_line_of_50_mb_passes() {
 }
 
 #[test]
-fn the_question_stands_before_its_answer() {
+fn a_request_is_on_the_tape_before_its_answer() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let mut child = record(&tape, &["cat"]);
@@ -169,7 +169,7 @@ fn the_question_stands_before_its_answer() {
 }
 
 #[test]
-fn a_tape_is_its_owners() {
+fn only_the_owner_can_read_a_tape() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     fs::write(&tape, "old").unwrap();
@@ -179,7 +179,7 @@ fn a_tape_is_its_owners() {
 }
 
 #[test]
-fn exit_codes_and_signals_are_the_agents() {
+fn exit_codes_and_signals_of_the_agent_are_passed_on() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     for code in [0, 1, 3, 130, 255] {
@@ -195,7 +195,7 @@ fn exit_codes_and_signals_are_the_agents() {
     let output = record(&tape, &["/no/such/agent"]).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(127));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/agent"));
-    // There is none in the way of the next try.
+    // No tape is left, so the next attempt works.
     let none = folder.path().join("none.tape");
     for missing in ["/no/such/agent", "./no-such-agent", "no-such-agent"] {
         let output = record(&none, &[missing]).wait_with_output().unwrap();
@@ -249,7 +249,7 @@ fn each_stream_closes_by_itself() {
             .iter()
             .any(|event| matches!(event, Event::Note(note) if note == "stdin_close"))
     );
-    // It closes its stdin, and whoever writes notices.
+    // It closes its stdin, and the writer notices.
     let mut child =
         record(&tape, &["sh", "-c", "exec <&-; echo closed; read -r line <&1; sleep 60"]);
     let mut closed = [0; 7];
@@ -281,7 +281,7 @@ fn a_tape_is_not_replaced_unasked() {
 }
 
 #[test]
-fn our_own_failures_are_not_taken_for_the_agents() {
+fn failures_of_record_have_their_own_exit_codes() {
     let record = |args: &[&str]| {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("duologue"));
         let output = command.arg("record").args(args).stdin(Stdio::null()).output().unwrap();

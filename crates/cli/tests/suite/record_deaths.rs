@@ -1,4 +1,4 @@
-//! `duologue record` when somebody dies.
+//! `duologue record` when the host, the agent or the recorder is killed.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::record::{await_end, bytes, events, exit, fifo, record};
 
 #[test]
-fn whatever_is_killed_nothing_stays_and_the_tape_is_readable() {
+fn after_any_kill_no_process_stays_and_the_tape_is_readable() {
     let script = r#"exec 9>"$0"; trap '' TERM HUP INT; i=0
         while :; do echo "line $i"; i=$((i+1)); done"#;
     for (lines, packed) in [(0, false), (1, false), (50, true), (5000, false), (5000, true)] {
@@ -25,7 +25,7 @@ fn whatever_is_killed_nothing_stays_and_the_tape_is_readable() {
         stdout.read_exact(&mut some).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        // The agent holds the other end, and minds neither signals nor closed pipes.
+        // The agent holds the other end, and ignores signals and closed pipes.
         await_end(holds);
         let mut reader = Reader::new(File::open(&tape).unwrap());
         while reader.next_entry().unwrap().is_some() {}
@@ -33,7 +33,7 @@ fn whatever_is_killed_nothing_stays_and_the_tape_is_readable() {
 }
 
 #[test]
-fn when_the_host_dies_the_agent_is_told_and_the_tape_is_whole() {
+fn when_the_host_dies_the_agent_is_signalled_and_the_tape_is_complete() {
     for lines in [0, 1, 100, 3000] {
         let folder = TempDir::new().unwrap();
         let alive = fifo(folder.path());
@@ -53,7 +53,7 @@ fn when_the_host_dies_the_agent_is_told_and_the_tape_is_whole() {
         let mut some = vec![0; lines * 6 / 2];
         stdout.read_exact(&mut some).unwrap();
         drop((stdout, child.stderr.take()));
-        // Whoever writes may find nobody, or not.
+        // The write may fail or not.
         let _ = writer.join();
         await_end(holds);
         child.wait().unwrap();
@@ -86,8 +86,8 @@ enum Victim {
     Agent,
 }
 
-/// An agent that says who it is, and answers each line in two pieces. It ends when its stdin does, after
-/// a last word, and minds no closed pipe.
+/// An agent that prints its pid, and answers each line in two pieces. It ends with its stdin, after
+/// a last line, and ignores closed pipes.
 const AGENT: &str = r#"exec 9>"$0"; trap '' PIPE; echo $$
     while read -r line; do printf 'answer '; printf '%s\n' "$line"; done
     echo bye; exit 0"#;
@@ -111,8 +111,8 @@ impl Talk {
         Self { child, stdin, stdout, alive, heard: Vec::new() }
     }
 
-    /// Hears this many bytes more.
-    fn hear(&mut self, count: usize) {
+    /// Reads this many bytes more.
+    fn read(&mut self, count: usize) {
         let mut some = vec![0; count];
         self.stdout.read_exact(&mut some).unwrap();
         self.heard.extend(some);
@@ -120,7 +120,7 @@ impl Talk {
 
     fn pid(&mut self) -> String {
         while self.heard.last() != Some(&b'\n') {
-            self.hear(1);
+            self.read(1);
         }
         String::from_utf8(self.heard.clone()).unwrap().trim().to_owned()
     }
@@ -130,22 +130,22 @@ impl Talk {
     }
 }
 
-/// What is done of the conversation before somebody is killed, step by step.
+/// The steps of the conversation before the kill.
 fn steps() -> Vec<fn(&mut Talk)> {
     let mut steps: Vec<fn(&mut Talk)> = Vec::new();
     for _ in 0..3 {
         steps.push(|talk| talk.say("hel"));
         steps.push(|talk| talk.say("lo\n"));
-        steps.push(|talk| talk.hear(3));
-        steps.push(|talk| talk.hear("wer hello\n".len()));
+        steps.push(|talk| talk.read(3));
+        steps.push(|talk| talk.read("wer hello\n".len()));
     }
     steps.push(|talk| talk.stdin = None);
-    steps.push(|talk| talk.hear("bye\n".len()));
+    steps.push(|talk| talk.read("bye\n".len()));
     steps
 }
 
 #[test]
-fn killed_at_every_point_nobody_stays_and_the_tape_is_readable() {
+fn killed_at_every_point_no_process_stays_and_the_tape_is_readable() {
     let steps = steps();
     let closing = steps.len() - 2;
     for victim in [Victim::Recorder, Victim::Host, Victim::Agent] {
@@ -190,7 +190,7 @@ fn killed_at_every_point_nobody_stays_and_the_tape_is_readable() {
 }
 
 #[test]
-fn killed_before_anything_was_said_nobody_stays() {
+fn killed_before_the_first_line_no_process_stays() {
     for _ in 0..10 {
         let folder = TempDir::new().unwrap();
         let tape = folder.path().join("t.tape");

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::record::{events, fifo, record};
 
-/// Says all of this, and hears everything.
+/// Writes all of this and reads everything.
 fn converse(mut child: Child, said: &[u8]) -> Output {
     let mut stdin = child.stdin.take().unwrap();
     let all = said.to_vec();
@@ -20,12 +20,25 @@ fn converse(mut child: Child, said: &[u8]) -> Output {
     output
 }
 
+/// Records `cat` with a queue of 1 MiB.
+fn record_with_small_queue(tape: &Path) -> Child {
+    Command::new(assert_cmd::cargo::cargo_bin("duologue"))
+        .args(["record", "--queue", "1", "-o"])
+        .arg(tape)
+        .args(["--", "cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 fn assert_stopped(output: &Output, said: &[u8], reason: &str) {
     assert!(output.status.success(), "{}", output.status);
     assert!(output.stdout == said);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(told.matches("recording stopped early").count(), 1, "{told}");
-    assert!(told.contains(reason), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(message.matches("recording stopped early").count(), 1, "{message}");
+    assert!(message.contains(reason), "{message}");
 }
 
 #[test]
@@ -47,7 +60,7 @@ fn a_full_disk_stops_the_recording_and_not_the_conversation() {
 fn what_fits_on_a_full_disk_is_readable() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
-    let said = b"a line that stands on the tape more than once\n".repeat(40_000);
+    let said = b"a line that is on the tape more than once\n".repeat(40_000);
     // No file may be larger than this many blocks of 512 bytes.
     let child = Command::new("sh")
         .args(["-c", "ulimit -f 700; exec \"$0\" record -o \"$1\" -- cat"])
@@ -60,7 +73,7 @@ fn what_fits_on_a_full_disk_is_readable() {
         .unwrap();
     assert_stopped(&converse(child, &said), &said, "could not be written");
     assert!(fs::metadata(&tape).unwrap().len() <= 700 * 1024);
-    // It ends with a torn line at most, and says nothing of the end of the agent.
+    // It may end with a torn line, and has no `exit`.
     let mut reader = Reader::new(File::open(&tape).unwrap());
     let mut lines = 0;
     while let Some(entry) = reader.next_entry().unwrap() {
@@ -74,20 +87,12 @@ fn what_fits_on_a_full_disk_is_readable() {
 fn a_disk_that_is_too_slow_stops_the_recording_and_not_the_conversation() {
     let folder = TempDir::new().unwrap();
     let pipe = fifo(folder.path());
-    // Somebody holds the tape, and does not read it.
+    // A process holds the tape open and does not read it.
     let mut tape = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let said = b"more than the queue may hold, and than a pipe takes\n".repeat(100_000);
-    let child = Command::new(assert_cmd::cargo::cargo_bin("duologue"))
-        .args(["record", "--queue", "1", "-o"])
-        .arg(&pipe)
-        .args(["--", "cat"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = record_with_small_queue(&pipe);
     assert_stopped(&converse(child, &said), &said, "too slow");
-    // What came through is the beginning of a tape.
+    // The written part is the beginning of a tape.
     let mut some = vec![0; 4096];
     tape.read_exact(&mut some).unwrap();
     assert!(some.starts_with(b"{\"tape\":1,"));
@@ -100,26 +105,18 @@ fn a_disk_that_was_too_slow_has_the_beginning_and_a_last_note() {
     let tape = folder.path().join("t.tape");
     let mut reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let said = b"more than the queue may hold, and than a pipe takes\n".repeat(100_000);
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin("duologue"))
-        .args(["record", "--queue", "1", "-o"])
-        .arg(&pipe)
-        .args(["--", "cat"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = record_with_small_queue(&pipe);
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let all = said.clone();
     let writer = std::thread::spawn(move || {
         stdin.write_all(&all).unwrap();
         stdin
     });
-    let mut heard = vec![0; said.len()];
-    stdout.read_exact(&mut heard).unwrap();
-    assert!(heard == said);
+    let mut received = vec![0; said.len()];
+    stdout.read_exact(&mut received).unwrap();
+    assert!(received == said);
     let stdin = writer.join().unwrap();
-    // The recording has stopped by now. The disk is well again, while the conversation goes on.
+    // The recording has stopped by now. The disk works again, and the conversation continues.
     let mut written = Vec::new();
     let last = b"too slow for the conversation\"}\n";
     while !written.ends_with(last) {

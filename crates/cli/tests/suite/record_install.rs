@@ -1,4 +1,4 @@
-//! `duologue record --install`, and what must not happen to a `claude` that is there.
+//! `duologue record --install`, and an existing `claude`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::command::text;
 
-/// A program that tells its arguments.
+/// A program that prints its arguments.
 fn program(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, "#!/bin/sh\necho real \"$@\"\n").unwrap();
@@ -35,7 +35,7 @@ fn us() -> PathBuf {
 }
 
 #[test]
-fn a_claude_that_was_not_made_here_stays() {
+fn a_claude_of_another_origin_is_kept() {
     let folder = TempDir::new().unwrap();
     let real = folder.path().join("real/claude");
     program(&real);
@@ -57,7 +57,7 @@ fn a_claude_that_was_not_made_here_stays() {
     }
     assert!(linked.join("claude").is_symlink());
     assert_eq!(fs::read(&real).unwrap(), before);
-    // What was made here may be made again, by any of them.
+    // A file of duologue may be replaced by any of these commands.
     let bin = folder.path().join("bin");
     let bin = bin.to_str().unwrap();
     for args in [

@@ -1,4 +1,4 @@
-//! Signals that are no part of the conversation, and `duologue record`.
+//! `duologue record` and signals that are not part of the conversation.
 
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -30,12 +30,12 @@ fn await_state(pid: &str, wanted: char) {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
+fn signals_of_a_terminal_are_passed_on_and_not_recorded() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let script =
         "trap 'echo WINCH' WINCH; echo $$; until [ \"$line\" = end ]; do read -r line; done";
-    // As a shell starts its jobs: nobody stops who has no group with a parent outside.
+    // Like a job of a shell: a process is stopped only if its group has a parent outside of it.
     let mut child = recorder(&tape, &["sh", "-c", script]).process_group(0).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -59,7 +59,7 @@ fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
     std::io::Write::write_all(&mut stdin, b"end\n").unwrap();
     assert_eq!(await_end(stdout), b"");
     assert!(child.wait().unwrap().success());
-    // Whoever replays the tape has no window.
+    // A replay has no window.
     assert!(
         !events(&tape)
             .iter()
@@ -69,7 +69,7 @@ fn what_a_terminal_sends_is_passed_on_and_not_recorded() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_ignored_is_ignored_by_the_agent() {
+fn ignored_signals_stay_ignored_in_the_agent() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let output = Command::new("sh")

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Child, Command};
 
 use duologue_tape::{Event, Exit};
 use rustix::fs::{Mode, OFlags, open};
@@ -23,7 +24,23 @@ fn terminal() -> (File, OwnedFd) {
     (File::from(outside), inside)
 }
 
-/// Reads until this was said.
+/// Records a shell script in this terminal. It has a session of its own, so that keys become signals.
+fn record(tape: &Path, script: &str, inside: &OwnedFd) -> Child {
+    let stdio = || inside.try_clone().unwrap();
+    Command::new("setsid")
+        .args(["--ctty", "--wait"])
+        .arg(assert_cmd::cargo::cargo_bin("duologue"))
+        .args(["record", "-o"])
+        .arg(tape)
+        .args(["--", "sh", "-c", script])
+        .stdin(stdio())
+        .stdout(stdio())
+        .stderr(stdio())
+        .spawn()
+        .unwrap()
+}
+
+/// Reads until this is shown.
 fn shows(terminal: &mut File, text: &str) -> String {
     let mut seen = String::new();
     while !seen.contains(text) {
@@ -39,28 +56,16 @@ fn ctrl_c_in_a_terminal_reaches_the_agent_once() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let (mut keys, inside) = terminal();
-    // Told twice, it would count two.
+    // With two signals it would count two.
     let script = "n=0; trap 'n=$((n+1)); echo caught $n' INT; echo ready
-        until [ \"$line\" = end ]; do read -r line; done; echo told $n times; exit 4";
-    let stdio = || inside.try_clone().unwrap();
-    // In a session of its own, whose terminal this is: only then do keys become signals.
-    let mut child = Command::new("setsid")
-        .args(["--ctty", "--wait"])
-        .arg(assert_cmd::cargo::cargo_bin("duologue"))
-        .args(["record", "-o"])
-        .arg(&tape)
-        .args(["--", "sh", "-c", script])
-        .stdin(stdio())
-        .stdout(stdio())
-        .stderr(stdio())
-        .spawn()
-        .unwrap();
+        until [ \"$line\" = end ]; do read -r line; done; echo $n signals; exit 4";
+    let mut child = record(&tape, script, &inside);
     shows(&mut keys, "ready");
     keys.write_all(b"\x03").unwrap();
     shows(&mut keys, "caught 1");
     keys.write_all(b"end\n").unwrap();
-    let seen = shows(&mut keys, " times");
-    assert!(seen.contains("told 1 times"), "{seen}");
+    let seen = shows(&mut keys, " signals");
+    assert!(seen.contains("1 signals"), "{seen}");
     assert_eq!(child.wait().unwrap().code(), Some(4));
     let events = events(&tape);
     assert_eq!(exit(&events), Exit::with_code(4));
@@ -73,18 +78,7 @@ fn an_agent_that_ctrl_c_ends_ends_us_the_same_way() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let (mut keys, inside) = terminal();
-    let stdio = || inside.try_clone().unwrap();
-    let mut child = Command::new("setsid")
-        .args(["--ctty", "--wait"])
-        .arg(assert_cmd::cargo::cargo_bin("duologue"))
-        .args(["record", "-o"])
-        .arg(&tape)
-        .args(["--", "sh", "-c", "echo ready; exec cat"])
-        .stdin(stdio())
-        .stdout(stdio())
-        .stderr(stdio())
-        .spawn()
-        .unwrap();
+    let mut child = record(&tape, "echo ready; exec cat", &inside);
     shows(&mut keys, "ready");
     keys.write_all(b"\x03").unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(2));

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::command::{duologue, recording, text};
 
 #[test]
-fn a_tape_loses_what_it_should_and_nothing_else() {
+fn only_secrets_are_removed_from_a_tape() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let line = r#"{\"account\":{\"email\":\"ann@corp.com\",\"organization\":\"Corp\"},\"cwd\":\"/home/ann/p\",\"n\":1.50}"#;
@@ -38,7 +38,7 @@ fn a_tape_loses_what_it_should_and_nothing_else() {
     assert_eq!(text(&output.stdout), expected);
     let said = text(&output.stderr);
     assert!(said.contains("3 keys and tokens") && said.contains("1 account fields"), "{said}");
-    // What is redacted stays as it is.
+    // Redacting again changes nothing.
     let again = folder.path().join("again.tape");
     fs::write(&again, &output.stdout).unwrap();
     let output = duologue().arg("redact").arg(&again).output().unwrap();
@@ -47,7 +47,7 @@ fn a_tape_loses_what_it_should_and_nothing_else() {
 }
 
 #[test]
-fn a_name_goes_from_the_first_line_on() {
+fn a_user_name_is_replaced_from_the_first_line() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let lines = "{\"tape\":1,\"program\":\"claude\",\"argv\":[\"ann asks\"]}\n\
@@ -62,7 +62,7 @@ fn a_name_goes_from_the_first_line_on() {
 }
 
 #[test]
-fn a_key_that_was_streamed_in_pieces_goes() {
+fn a_streamed_key_is_replaced() {
     let folder = TempDir::new().unwrap();
     let tape = folder.path().join("t.tape");
     let piece = |text: &str| {
@@ -82,8 +82,8 @@ fn a_key_that_was_streamed_in_pieces_goes() {
 }
 
 #[test]
-fn chosen_paths_go_too() {
-    let tape = recording("2.1.325/01-plain-text.tape");
+fn chosen_paths_are_replaced() {
+    let tape = recording("01-plain-text.tape");
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out.tape.zst");
     let output = duologue()
@@ -100,8 +100,8 @@ fn chosen_paths_go_too() {
 }
 
 #[test]
-fn a_path_that_is_none_or_leads_nowhere_is_told() {
-    let tape = recording("2.1.325/01-plain-text.tape");
+fn an_invalid_or_unused_path_is_reported() {
+    let tape = recording("01-plain-text.tape");
     for path in ["][", "a[", "a..b", "", "a[0]"] {
         let output = duologue().args(["redact", "--path", path]).arg(&tape).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{path}");
@@ -172,7 +172,7 @@ fn a_file_is_replaced_only_if_asked() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--force"), "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
-    // What cannot be read replaces nothing.
+    // An unreadable tape replaces nothing.
     let broken = folder.path().join("broken.tape");
     fs::write(&broken, format!("{TAPE}nonsense\n")).unwrap();
     assert_eq!(redact(&broken, &["--force"]).status.code(), Some(2));
@@ -186,7 +186,7 @@ fn a_file_is_replaced_only_if_asked() {
         0o600
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-    // A new one is made, and taken back if it cannot be finished.
+    // A new file is removed if it cannot be completed.
     let new = folder.path().join("new.tape.zst");
     let make = |tape: &std::path::Path| {
         duologue().arg("redact").arg(tape).arg("-o").arg(&new).output().unwrap()
@@ -198,7 +198,7 @@ fn a_file_is_replaced_only_if_asked() {
 }
 
 #[test]
-fn a_value_that_is_known_from_a_later_line_goes_from_a_streamed_text() {
+fn a_value_known_from_a_later_line_is_replaced_in_a_streamed_text() {
     let folder = TempDir::new().unwrap();
     let capture = folder.path().join("c.jsonl");
     let piece = |text: &str| {

@@ -48,7 +48,7 @@ fn blocks(page: &str, language: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Every scenario that is a file of this repository, or stands on a page. Those on pages that are named `wrong.…` are
+/// Every scenario that is a file of this repository, or on a page. Those on pages that are named `wrong.…` are
 /// the second list.
 fn scenarios() -> (Vec<Found>, Vec<Found>) {
     let list = Command::new("git")
@@ -91,7 +91,7 @@ fn every_scenario_of_the_tree_and_the_pages_fits_the_schema() {
         let errors: Vec<String> =
             validator.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{place}: {errors:?}");
-        // A name that is misspelt is found, wherever it stands.
+        // A misspelt name is found anywhere.
         for (path, broken) in misspelt(&value) {
             assert!(!validator.is_valid(&broken), "{place}: {path} may be misspelt");
         }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::command::{duologue, recording, text};
 
-/// What the host wrote on a recording, as it stands.
+/// The lines of the host on a recording.
 fn host_lines(name: &str) -> Vec<String> {
     let tape = std::fs::read_to_string(recording(name)).unwrap();
     let entries = tape.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -28,11 +28,11 @@ fn replay(args: &[&str]) -> Child {
 }
 
 #[test]
-fn a_host_that_does_the_same_hears_the_same() {
-    let name = "2.1.325/04-bash-allow.tape";
+fn the_same_host_gets_the_same_lines() {
+    let name = "04-bash-allow.tape";
     let tape = recording(name);
     let tape = tape.to_str().unwrap();
-    // The host's own flags are no business of ours, and its request ids are its own.
+    // Other flags and request ids of the host are accepted.
     let mut child = replay(&[tape, "--", "--input-format", "stream-json", "--match", "nonsense"]);
     let mut stdin = child.stdin.take().unwrap();
     for line in host_lines(name) {
@@ -47,8 +47,8 @@ fn a_host_that_does_the_same_hears_the_same() {
 }
 
 #[test]
-fn a_host_that_does_something_else_is_told_so() {
-    let name = "2.1.325/04-bash-allow.tape";
+fn another_prompt_is_a_mismatch() {
+    let name = "04-bash-allow.tape";
     let tape = recording(name);
     let tape = tape.to_str().unwrap();
     let lines = host_lines(name).join("\n").replace("Create made.txt", "create  MADE.txt");
@@ -71,8 +71,8 @@ fn a_host_that_does_something_else_is_told_so() {
 }
 
 #[test]
-fn a_signal_is_waited_for_and_others_kill() {
-    let name = "2.1.325/14-sigint-mid-turn.tape";
+fn a_recorded_signal_is_awaited_and_others_kill() {
+    let name = "14-sigint-mid-turn.tape";
     let tape = recording(name);
     for (signal, code) in [("INT", Some(0)), ("TERM", None)] {
         let mut child = replay(&[tape.to_str().unwrap()]);
@@ -99,7 +99,7 @@ fn a_signal_is_waited_for_and_others_kill() {
 }
 
 #[test]
-fn an_installed_claude_replays_and_knows_its_version() {
+fn an_installed_claude_replays_and_has_its_version() {
     let folder = TempDir::new().unwrap();
     let install = duologue().args(["replay", "--install"]).arg(folder.path()).output().unwrap();
     assert!(install.status.success());
@@ -121,10 +121,10 @@ fn an_installed_claude_replays_and_knows_its_version() {
 }
 
 #[test]
-fn as_a_host_it_compares_what_an_agent_says() {
+fn as_a_host_it_compares_the_lines_of_the_agent() {
     let us = assert_cmd::cargo::cargo_bin("duologue");
     for name in ["12-sdk-mcp", "11-hooks-allow-and-context", "04-bash-allow", "02-multi-turn"] {
-        let tape = recording(&format!("2.1.325/{name}.tape"));
+        let tape = recording(&format!("{name}.tape"));
         let run = |agent_tape: &std::path::Path| {
             duologue()
                 .args(["replay", "--as-host"])
@@ -143,7 +143,7 @@ fn as_a_host_it_compares_what_an_agent_says() {
     // Another agent says something else.
     let output = duologue()
         .args(["replay", "--as-host"])
-        .arg(recording("2.1.325/04-bash-allow.tape"))
+        .arg(recording("04-bash-allow.tape"))
         .arg("--")
         .arg(&us)
         .arg("replay")
@@ -169,7 +169,7 @@ fn without_a_tape_there_is_nothing_to_replay() {
 }
 
 #[test]
-fn what_is_no_tape_is_not_replayed() {
+fn a_file_that_is_not_a_tape_is_refused() {
     let folder = tempfile::TempDir::new().unwrap();
     for (name, bytes) in [("empty", &b""[..]), ("garbage", b"\x00\xff\n{]\n")] {
         let path = folder.path().join(name);
@@ -184,7 +184,7 @@ fn what_is_no_tape_is_not_replayed() {
 }
 
 #[test]
-fn a_signal_that_cannot_be_heard_is_reported() {
+fn a_signal_that_cannot_be_handled_is_reported() {
     let tape =
         "{\"tape\":1}\n{\"note\":\"signal SIGKILL\"}\n{\"exit\":{\"code\":null,\"signal\":9}}\n";
     let folder = tempfile::TempDir::new().unwrap();
@@ -196,7 +196,7 @@ fn a_signal_that_cannot_be_heard_is_reported() {
 }
 
 #[test]
-fn a_pause_that_has_no_end_is_waited_for() {
+fn a_very_long_pause_is_kept() {
     let tape = "{\"tape\":1}\n{\"t\":0,\"dir\":\"out\",\"line\":\"a\"}\n{\"t\":9,\"dir\":\"out\",\"line\":\"b\"}\n";
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
@@ -212,15 +212,15 @@ fn a_pause_that_has_no_end_is_waited_for() {
 }
 
 #[test]
-fn a_tape_that_was_cut_off_is_told() {
+fn a_torn_tape_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let tape = folder.path().join("cut.tape");
-    let whole = std::fs::read(recording("2.1.325/04-bash-allow.tape")).unwrap();
+    let whole = std::fs::read(recording("04-bash-allow.tape")).unwrap();
     let third = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0;
     std::fs::write(&tape, &whole[..third + 100]).unwrap();
     let output = duologue().arg("replay").arg(&tape).output().unwrap();
-    let told = text(&output.stderr);
-    assert!(told.contains("line 3 of the tape was cut off"), "{told}");
+    let message = text(&output.stderr);
+    assert!(message.contains("line 3 of the tape was cut off"), "{message}");
 }
 
 /// Writes a tape of these entries.
@@ -235,7 +235,7 @@ const SIGNALLED: &str = "{\"t\":0,\"dir\":\"out\",\"line\":\"ready\"}\n\
     {\"t\":3,\"exit\":{\"code\":7}}\n";
 
 #[test]
-fn a_signal_is_not_waited_for_once_the_host_is_gone() {
+fn a_signal_is_not_awaited_after_the_host_is_gone() {
     let folder = TempDir::new().unwrap();
     let tape = tape_of(&folder, SIGNALLED);
     let run = |flags: &[&str]| {
@@ -244,9 +244,12 @@ fn a_signal_is_not_waited_for_once_the_host_is_gone() {
     };
     let output = run(&["--patience", "0"]);
     assert_eq!(output.status.code(), Some(3));
-    let told = text(&output.stderr);
-    assert!(told.contains("expected: the signal SIGINT") && told.contains("line 3"), "{told}");
-    // Unless it is to go on all the same.
+    let message = text(&output.stderr);
+    assert!(
+        message.contains("expected: the signal SIGINT") && message.contains("line 3"),
+        "{message}"
+    );
+    // With `--on-mismatch continue` it continues.
     let output = run(&["--patience", "0", "--on-mismatch", "continue"]);
     assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "ready\nbye\n");
@@ -269,7 +272,7 @@ fn a_signal_may_come_after_the_end_of_input() {
 
 /// Signals are on the tape, and more lines than are looked at ahead: the end of input must not be lost.
 #[test]
-fn a_host_that_leaves_a_long_tape_early_is_told() {
+fn an_early_end_of_the_host_is_a_mismatch() {
     let folder = TempDir::new().unwrap();
     let mut entries = String::from("{\"note\":\"signal SIGUSR1\"}\n");
     for number in 0..1500 {
@@ -307,46 +310,47 @@ fn asked(prompts: usize, end: &str) -> String {
 }
 
 #[test]
-fn an_agent_that_does_not_end_is_given_up_on() {
+fn an_agent_that_does_not_exit_is_killed() {
     let folder = TempDir::new().unwrap();
     let end = "{\"note\":\"stdin_close\"}\n{\"exit\":{\"code\":0}}\n";
     let tape = tape_of(&folder, &asked(1, end));
-    let (code, told) = as_host(&tape, &format!("echo '{RESULT}'; exec >&-; exec sleep 1000"), "1");
+    let (code, message) =
+        as_host(&tape, &format!("echo '{RESULT}'; exec >&-; exec sleep 1000"), "1");
     assert_eq!(code, Some(3));
-    assert!(told.contains("the agent does not exit"), "{told}");
+    assert!(message.contains("the agent does not exit"), "{message}");
 }
 
 #[test]
-fn an_agent_that_speaks_before_it_reads_is_heard() {
+fn an_agent_may_write_before_it_reads() {
     let folder = TempDir::new().unwrap();
     // Both pipes are full before it reads its first line.
     let tape = tape_of(&folder, &asked(300, "{\"note\":\"stdin_close\"}\n"));
     let flood = "i=0; while [ $i -lt 3000 ]; do echo '{\"type\":\"keep_alive\",\"x\":\"0123456789012345678901234567890123456789\"}'; i=$((i+1)); done";
-    let (code, told) =
+    let (code, message) =
         as_host(&tape, &format!("{flood}; cat >/dev/null & echo '{RESULT}'; wait"), "60");
-    assert!(!told.contains("timeout") && !told.contains("does not"), "{code:?} {told}");
+    assert!(!message.contains("timeout") && !message.contains("does not"), "{code:?} {message}");
 }
 
 #[test]
-fn an_agent_that_never_reads_is_given_up_on() {
+fn an_agent_that_never_reads_is_killed() {
     let folder = TempDir::new().unwrap();
     let tape = tape_of(&folder, &asked(300, "{\"note\":\"stdin_close\"}\n"));
-    let (code, told) = as_host(&tape, "exec sleep 1000", "1");
+    let (code, message) = as_host(&tape, "exec sleep 1000", "1");
     assert_eq!(code, Some(3));
-    assert!(told.contains("does not read its stdin"), "{told}");
+    assert!(message.contains("does not read its stdin"), "{message}");
 }
 
-/// A tape that was cut off does not tell when the host closed the agent's stdin.
+/// A torn tape does not have the time at which the host closed the agent's stdin.
 #[test]
-fn an_agent_is_let_go_at_the_end_of_a_tape_that_was_cut_off() {
+fn at_the_end_of_a_torn_tape_the_stdin_of_the_agent_is_closed() {
     let folder = TempDir::new().unwrap();
     let tape = tape_of(&folder, &asked(1, ""));
-    let (_, told) = as_host(&tape, &format!("echo '{RESULT}'; cat >/dev/null"), "600");
-    assert!(!told.contains("does not exit"), "{told}");
+    let (_, message) = as_host(&tape, &format!("echo '{RESULT}'; cat >/dev/null"), "600");
+    assert!(!message.contains("does not exit"), "{message}");
 }
 
 #[test]
-fn a_host_that_stops_reading_is_told() {
+fn a_host_that_stops_reading_is_reported() {
     let folder = TempDir::new().unwrap();
     let tape = tape_of(
         &folder,

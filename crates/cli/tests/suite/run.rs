@@ -1,4 +1,4 @@
-//! `duologue run`: what goes in, and what comes out.
+//! `duologue run`: input and output.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use super::command::{json, text as utf8};
 use super::play::{Play, result, text};
 
 #[test]
-fn the_answer_goes_to_stdout_and_the_bill_to_stderr() {
+fn the_answer_goes_to_stdout_and_the_cost_to_stderr() {
     let play = Play::new(&Script::new());
     let output = play.run(&["Hello there"]);
     assert_eq!(output.status.code(), Some(0), "{}", utf8(&output.stderr));
@@ -23,7 +23,7 @@ fn the_answer_goes_to_stdout_and_the_bill_to_stderr() {
 }
 
 #[test]
-fn the_prompt_comes_from_where_one_says() {
+fn the_prompt_comes_from_arguments_files_or_stdin() {
     let play = Play::new(&Script::new());
     let file = play.home.path().join("question.txt");
     std::fs::write(&file, "from a file").unwrap();
@@ -76,7 +76,7 @@ fn a_wrong_command_line_starts_nothing() {
 }
 
 #[test]
-fn texts_that_are_streamed_are_told_once() {
+fn streamed_texts_are_printed_once() {
     let piece = |text: &str| {
         Step::Emit(json!({
             "type": "stream_event",
@@ -175,7 +175,7 @@ fn each_tool_call_is_one_line_on_stderr() {
 }
 
 #[test]
-fn a_value_that_fits_the_schema_is_all_of_stdout() {
+fn with_a_schema_stdout_is_the_value_alone() {
     let schema = r#"{"type":"object","properties":{"b":{},"a":{}}}"#;
     let value = json!({ "structured_output": { "n": 1 }, "result": "{\"n\":1}" });
     let play = Play::turn([Step::Init, text("Here it is."), result(value)]);

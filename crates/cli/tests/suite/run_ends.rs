@@ -173,12 +173,12 @@ fn program(does: &str) -> (tempfile::TempDir, String) {
     (dir, path)
 }
 
-/// It says nothing at all, and ignores TERM.
+/// It writes nothing, and ignores TERM.
 const MUTE: &str = "trap '' TERM\nwhile :; do sleep 1; done";
 
 /// It answers the handshake and one prompt, and then stays.
 const STAYS: &str = r#"trap '' TERM
-case "$1" in -v) echo '2.1.325 (Claude Code)'; exit;; esac
+case "$1" in -v) echo '2.1.0 (Claude Code)'; exit;; esac
 read line
 echo '{"type":"control_response","response":{"subtype":"success","request_id":"req_1","response":{}}}'
 read line
@@ -258,7 +258,7 @@ fn a_result_that_cannot_be_read_ends_the_command() {
 }
 
 #[test]
-fn whoever_reads_the_answer_may_have_enough() {
+fn stdout_may_be_closed_early() {
     let play = Play::turn([
         Step::Init,
         Step::Text("first line".to_owned()),

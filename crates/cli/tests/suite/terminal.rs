@@ -18,7 +18,7 @@ pub(crate) struct Terminal {
     child: Child,
     keys: File,
     screen: Arc<Mutex<String>>,
-    /// Whoever holds it keeps the screen from being read.
+    /// While it is held, the screen is not read.
     eyes: Arc<Mutex<()>>,
     seen: usize,
     /// Kept open, so that its settings can be asked for when the command has ended.
@@ -116,7 +116,7 @@ impl Terminal {
 
     /// Waits until the command has ended, whatever its exit code.
     pub(crate) fn whole(mut self) -> String {
-        assert!(wait_until(|| self.child.try_wait().unwrap().is_some()), "it goes on");
+        assert!(wait_until(|| self.child.try_wait().unwrap().is_some()), "it does not exit");
         // What it wrote last is still on its way: nothing follows a mark of our own.
         let mut inside = File::from(self.inside.try_clone().unwrap());
         inside.write_all("<END>".as_bytes()).unwrap();
@@ -138,9 +138,15 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Presses Ctrl-D and waits for the end.
+    pub(crate) fn exit(mut self, play: &Play) -> String {
+        self.types("\u{4}");
+        self.ends(play)
+    }
+
     pub(crate) fn ends(mut self, play: &Play) -> String {
         let ended = wait_until(|| self.child.try_wait().unwrap().is_some());
-        assert!(ended, "it goes on: {:?}", self.screen.lock().unwrap());
+        assert!(ended, "it does not exit: {:?}", self.screen.lock().unwrap());
         assert!(self.child.wait().unwrap().success());
         assert_gone_blocking(&play.stage.pids());
         let settings = tcgetattr(&self.inside).unwrap();

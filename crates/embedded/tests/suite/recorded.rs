@@ -158,7 +158,7 @@ async fn plain_commands_give_what_they_gave() {
     let mut played = 0;
     let names = ["01f-prompt-arg-multi-block", "04e-permission-slow-answer", "17f-long-foreground"];
     let simple = ["touch f3", "touch slow.txt", "echo hi", "mkdir d1", "touch a.txt && sleep 1"];
-    for recording in recordings().into_iter().filter(|r| r.version == "2.1.325") {
+    for recording in recordings().into_iter().filter(|r| r.is_newest()) {
         for call in calls(&recording) {
             let command = call.input["command"].as_str().unwrap_or_default();
             let ran = call.is_error == Some(false) && call.result.is_object();
@@ -193,7 +193,7 @@ async fn structured_output_is_taken() {
 #[test]
 fn what_is_asked_is_asked_alike() {
     let mut asked = 0;
-    for recording in recordings().into_iter().filter(|r| r.version == "2.1.325") {
+    for recording in recordings().into_iter().filter(|r| r.is_newest()) {
         let mut permissions = Permissions::new("/workspace");
         match recording.name.as_str() {
             name if name.starts_with("30-mode-acceptEdits") => {
@@ -244,7 +244,7 @@ fn what_is_asked_is_asked_alike() {
 fn what_is_not_asked_is_not_asked() {
     let permissions = Permissions::new("/workspace");
     let mut allowed = 0;
-    for recording in recordings().into_iter().filter(|r| r.version == "2.1.325") {
+    for recording in recordings().into_iter().filter(|r| r.is_newest()) {
         let mut inputs = Map::new();
         for line in lines(&recording) {
             for block in line["message"]["content"].as_array().into_iter().flatten() {

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::connect::{McpConnection, McpServer, Outbox};
 
-/// What the CLI 2.1.325 sent: recording `12-sdk-mcp`.
-const INITIALIZE: &str = r#"{"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","title":"Claude Code","description":"Anthropic's agentic coding tool","websiteUrl":"https://claude.com/claude-code","version":"2.1.325"}},"jsonrpc":"2.0","id":0}"#;
+/// What the CLI sent in the recording `12-sdk-mcp`, with another version.
+const INITIALIZE: &str = r#"{"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","title":"Claude Code","description":"Anthropic's agentic coding tool","websiteUrl":"https://claude.com/claude-code","version":"2.1.0"}},"jsonrpc":"2.0","id":0}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const LIST: &str = r#"{"method":"tools/list","jsonrpc":"2.0","id":1}"#;
 const ADD: &str = r#"{"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":3},"_meta":{"claudecode/toolUseId":"toolu_12a","progressToken":2}},"jsonrpc":"2.0","id":2}"#;

@@ -18,7 +18,7 @@ impl Shared {
     }
 }
 
-/// An HTTP client for this address, with headers of its own: what an MCP server is reached with.
+/// An HTTP client for this address, with its own headers, for MCP servers.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ fn make(url: &Url, connect: Duration, headers: HeaderMap) -> Result<Client, Mode
         .redirect(Policy::none())
         .user_agent(concat!("duologue/", env!("CARGO_PKG_VERSION")));
     if is_here(url) {
-        // No proxy knows our loopback.
+        // A proxy cannot reach our loopback.
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| unusable(&error))

@@ -1,6 +1,6 @@
-//! Small pieces of reading what people write.
+//! Small functions to parse requests in plain English.
 
-/// What is behind one of these words, if the text begins with it; letters may be large or small.
+/// The text after one of these words, if it begins with it; case is ignored.
 pub(super) fn behind<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     words.iter().find_map(|word| {
         let head = text.get(..word.len())?;
@@ -20,7 +20,7 @@ pub(super) fn without<'a>(mut text: &'a str, words: &[&str]) -> &'a str {
     text
 }
 
-/// Where this stands, outside of quotes; letters may be large or small.
+/// The position of this word outside of quotes; case is ignored.
 pub(super) fn find(text: &str, part: &str) -> Option<usize> {
     let mut quote = None;
     for (at, letter) in text.char_indices() {
@@ -66,7 +66,7 @@ pub(super) fn name(text: &str) -> &str {
     unquoted(if ends { &text[..text.len() - 1] } else { text })
 }
 
-/// One name, path or pattern: with spaces in it only if it stands in quotes.
+/// One name, path or pattern. It has spaces only if it is quoted.
 pub(super) fn one_name(text: &str) -> Option<&str> {
     let name = name(text);
     let is_quoted = text.trim().starts_with(['`', '"', '\'']);

@@ -1,4 +1,4 @@
-//! What is said about what a tool gave.
+//! Reports the result of a tool.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::turn::Outcome;
 const LINES: usize = 40;
 const CHARS: usize = 4000;
 
-/// What refusals say, in the words of the real CLI. What a command itself was refused is a failure.
+/// The texts of denials in the real CLI. An error that a command itself got is a failure.
 const REFUSED: &[&str] = &[
     "doesn't want to",
     "permission to use",
@@ -19,7 +19,7 @@ const REFUSED: &[&str] = &[
     "not allowed",
 ];
 
-/// A short text about what a call gave.
+/// A short text about the result of a call.
 pub(super) fn of(call: &Value, outcome: &Outcome) -> String {
     let tool = call["name"].as_str().unwrap_or("the tool");
     let input = &call["input"];
@@ -54,7 +54,7 @@ pub(super) fn of(call: &Value, outcome: &Outcome) -> String {
     }
 }
 
-/// What a sub-agent said, without the frame that tells a model whose words they are.
+/// The text of a sub-agent, without the frame around it that is meant for a model.
 fn report(text: &str) -> String {
     let Some((_, framed)) = text.split_once("The report follows:\n") else {
         return text.to_owned();
@@ -65,7 +65,7 @@ fn report(text: &str) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// A text as it stands, cut to a size that can be read; `empty` if there is none.
+/// A text, cut to a readable size; `empty` if it is empty.
 fn shown(text: &str, empty: &str, colon: &str) -> String {
     if text.is_empty() {
         return empty.to_owned();

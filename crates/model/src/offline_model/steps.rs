@@ -1,4 +1,4 @@
-//! What people ask for, as steps.
+//! Parses a request into steps.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ impl Step {
     }
 }
 
-/// What stands between two steps. A `then` of the shell stands behind a semicolon.
+/// Separators of steps. A `then` of the shell follows a semicolon.
 const BETWEEN: &[&str] =
     &[", and then ", " and then ", "; and then ", ", then ", ". Then ", " then "];
 
@@ -63,9 +63,9 @@ const SLOWLY: u64 = 100;
 /// The highest number that is counted to.
 const HIGHEST: u64 = 10_000;
 
-/// The longest line that is looked into for steps: a longer one was pasted, not written.
+/// The longest line that is searched for steps: a longer one was pasted, not typed.
 const LONGEST: usize = 16 << 10;
-/// The most steps of a text; what is behind them belongs to the last.
+/// The most steps of a text; the rest belongs to the last.
 const MOST: usize = 100;
 
 /// The steps of a text.
@@ -81,7 +81,7 @@ fn parts(text: &str) -> Vec<&str> {
         return sentences(text);
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    // What is written into a file in lines of its own is all that follows.
+    // The content of a file on separate lines is all that follows.
     let is_one = find(text, ":\n").is_some();
     if !is_one && lines.len() <= MOST && lines.iter().all(|line| meant(line).is_some()) {
         return lines.into_iter().flat_map(sentences).collect();
@@ -113,7 +113,7 @@ fn sentences(text: &str) -> Vec<&str> {
     all
 }
 
-/// Whether a step may go on with any words. A command does not: what is run should be what was meant.
+/// Whether a step may continue with any words. A command may not: only what was meant should run.
 fn takes_text(step: &str) -> bool {
     match meant(step) {
         None | Some(Meant::Say(..) | Meant::Think(_)) => true,
@@ -133,7 +133,7 @@ struct Reader<'a> {
     offered: &'a [&'a str],
 }
 
-/// What a step amounts to.
+/// The meaning of a step.
 enum Meant {
     Say(String, u64),
     Think(String),
@@ -314,7 +314,7 @@ impl Reader<'_> {
         let rest = without(behind(text, &["find", "glob"])?, &["all", "files", "named", "the"]);
         let (pattern, folder) = split(rest, " in ").map_or((rest, None), |(a, b)| (a, Some(b)));
         let pattern = one_name(pattern)?;
-        // Whoever looks for a name looks in folders, too.
+        // A search for a name includes subfolders.
         let deep = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let mut input = json!({ "pattern": deep });
         place(&mut input, folder);
@@ -376,7 +376,7 @@ fn people(text: &str) -> Option<Meant> {
 fn question(text: &str) -> Meant {
     let text = without(text, &["whether to", "whether", "if", "about", "for", "which"]);
     let bare = text.trim_end_matches(['?', '.']);
-    // "Tea, milk or water?" offers what it lists; a question before it is asked as it stands.
+    // "Tea, milk or water?" lists its options; a question before it is asked unchanged.
     let (asked, offer) = bare.rsplit_once([':', '?']).unwrap_or(("", bare));
     let offered: Vec<String> = match offer.rsplit_once(" or ") {
         Some((front, last)) => list(front).into_iter().chain([last.trim().to_owned()]).collect(),
@@ -433,13 +433,13 @@ fn talk(text: &str) -> Option<Meant> {
     }
     if let Some(rest) = behind(text, &["think about", "think"]) {
         let rest = if rest.is_empty() { "nothing" } else { rest };
-        return Some(Meant::Think(format!("I was told to think about {rest}")));
+        return Some(Meant::Think(format!("I think about {rest}")));
     }
     let greeting = ["help", "hello", "hi", "hey", "what can you do"];
     behind(name(text), &greeting).is_some().then(|| Meant::Say(HELP.to_owned(), 0))
 }
 
-/// What it can do.
+/// The supported requests.
 const HELP: &str = "There is no model here, only plain requests that I carry out with my tools:\n\n\
 - read README.md\n- write notes.txt: buy milk\n- edit notes.txt: replace milk with tea\n- run ls -la\n\
 - list files, find *.rs, search TODO in src\n- ask me: tabs or spaces?\n- plan the move to tabs\n\

@@ -1,4 +1,4 @@
-//! How far a turn has come, and what comes next.
+//! The state of a turn, and the next step.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ use super::{report, steps};
 use crate::request::{Request, said, texts};
 use crate::scenario::{Block, Chunk, Reply};
 
-/// What happened since the model last had nothing more to do.
+/// What happened since the last finished turn.
 #[derive(Default)]
 struct Turn {
-    /// What was asked, in order.
+    /// The requests of the user, in order.
     asked: Vec<String>,
     /// How many tools were called for it.
     calls: usize,
-    /// The latest call, and what it gave.
+    /// The latest call and its result.
     last: Option<(Value, Option<Outcome>)>,
 }
 
-/// What a tool gave.
+/// The result of a tool.
 pub(super) struct Outcome {
     pub(super) text: String,
     pub(super) is_error: bool,
@@ -104,7 +104,7 @@ impl Turn {
         for message in messages {
             let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
             if message["role"] == "assistant" {
-                turn.hear(blocks.iter().filter(|block| block["type"] == "tool_use"));
+                turn.add_calls(blocks.iter().filter(|block| block["type"] == "tool_use"));
             } else if message["role"] == "user" {
                 for block in blocks.iter().filter(|block| block["type"] == "tool_result") {
                     turn.take(block);
@@ -115,8 +115,8 @@ impl Turn {
         turn
     }
 
-    /// What the model did.
-    fn hear<'a>(&mut self, calls: impl Iterator<Item = &'a Value>) {
+    /// Adds the calls of the model.
+    fn add_calls<'a>(&mut self, calls: impl Iterator<Item = &'a Value>) {
         let mut any = false;
         for call in calls {
             any = true;
@@ -128,7 +128,7 @@ impl Turn {
         }
     }
 
-    /// What a tool gave.
+    /// The result of a tool.
     fn take(&mut self, block: &Value) {
         let mut parts: Vec<String> =
             texts(&block["content"]).into_iter().map(str::to_owned).collect();
@@ -143,12 +143,12 @@ impl Turn {
         }
     }
 
-    /// What the user said.
+    /// Adds a text of the user.
     fn listen(&mut self, text: &str) {
         let text = text.trim();
         if let Some((_, behind)) = text.rsplit_once(INTERRUPTED) {
             *self = Self::default();
-            // A prompt may stand in the same message, behind the bracket.
+            // A prompt may follow in the same message, after the bracket.
             let behind = behind.split_once(']').map_or("", |(_, behind)| behind).trim();
             if !behind.is_empty() {
                 self.asked.push(behind.to_owned());

@@ -1,4 +1,4 @@
-//! What a reply is made of.
+//! The blocks of a reply.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,30 +24,30 @@ pub enum Block {
     /// Text.
     #[non_exhaustive]
     Text {
-        /// What is said.
+        /// The text.
         text: String,
-        /// How often it is said, in one block.
+        /// How often it is repeated within the block.
         repeat: usize,
     },
     /// Thinking.
     #[non_exhaustive]
     Thinking {
-        /// What is thought.
+        /// The text.
         thinking: String,
-        /// What the API signs it with.
+        /// The signature.
         signature: String,
     },
-    /// A tool is called.
+    /// A tool call.
     #[non_exhaustive]
     Tool {
-        /// Its name.
+        /// The name of the tool.
         name: String,
-        /// Its input, as JSON text: it need not be JSON, which models manage, too.
+        /// The input as text. It need not be valid JSON: models sometimes write invalid JSON.
         input: String,
-        /// The id of the call. Without it, one is made up.
+        /// The id of the call. Default: a made-up one.
         id: Option<String>,
     },
-    /// A block as the API sends it, in one piece: of kinds that scenarios have no words for.
+    /// A block as the API sends it, in one piece: for kinds without a variant here.
     Raw(Map<String, Value>),
 }
 
@@ -58,7 +58,7 @@ impl Block {
         Self::Text { text: text.into(), repeat: 1 }
     }
 
-    /// A text many times over.
+    /// A repeated text.
     #[must_use]
     pub fn repeated(text: impl Into<String>, repeat: usize) -> Self {
         Self::Text { text: text.into(), repeat }
@@ -77,13 +77,13 @@ impl Block {
         Self::tool_with_text(name, input.to_string())
     }
 
-    /// A call of a tool whose input is this text, be it JSON or not.
+    /// A call of a tool whose input is this text, which need not be JSON.
     #[must_use]
     pub fn tool_with_text(name: impl Into<String>, input: impl Into<String>) -> Self {
         Self::Tool { name: name.into(), input: input.into(), id: None }
     }
 
-    /// The same call with an id of its own. Other blocks have none.
+    /// Sets the id of a call. Other blocks have none.
     #[must_use]
     pub fn id(mut self, new: impl Into<String>) -> Self {
         if let Self::Tool { id, .. } = &mut self {
@@ -105,10 +105,10 @@ impl From<String> for Block {
     }
 }
 
-/// Clients pass it back and look no further.
+/// Clients return it unchanged and do not check it.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
-/// A block as a table of a file. Exactly one of `text`, `thinking`, `tool` and `block` says what it is.
+/// A block as a table of a file. It has exactly one of `text`, `thinking`, `tool` and `block`.
 #[derive(serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = kinds)]
@@ -133,7 +133,7 @@ struct BlockTable {
     id: Option<String>,
 }
 
-/// What each kind of block may have beside itself.
+/// The further fields of each kind of block.
 const KINDS: [(&str, &str, &[&str]); 4] = [
     ("text", "string", &["repeat"]),
     ("thinking", "string", &["signature"]),
@@ -208,7 +208,7 @@ impl BlockTable {
     }
 }
 
-/// Reads a block: not by `untagged`, which would not say what is wrong, nor where.
+/// Reads a block. `untagged` would not report what is wrong, or where.
 struct OneBlock;
 
 impl<'de> Visitor<'de> for OneBlock {

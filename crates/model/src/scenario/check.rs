@@ -1,14 +1,14 @@
-//! What a well-formed scenario may still get wrong.
+//! Checks of a well-formed scenario.
 
 use super::{Chunk, Reply, Scenario, ScenarioError, Times, When, Who};
 use crate::purpose::Purpose;
 
 impl Scenario {
-    /// Whether it makes sense. Whatever is read from a file was checked already.
+    /// Checks that the scenario is consistent. Scenarios from files have been checked already.
     ///
     /// # Errors
     ///
-    /// If not: which part, and why.
+    /// If it is not: which part, and why.
     pub fn check(&self) -> Result<(), ScenarioError> {
         for (name, who) in &self.agents {
             self.check_agent(name, who)

@@ -1,4 +1,4 @@
-//! A reply, and when it is given.
+//! A reply, and its condition.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ pub struct Reply {
     pub lines: Vec<String>,
 }
 
-/// Adds to the schema what [`Scenario::check`](super::Scenario::check) wants of a reply.
+/// Adds to the schema what [`Scenario::check`](super::Scenario::check) requires of a reply.
 fn makes_sense(schema: &mut Schema) {
     let says = json!({
         "required": ["say"],
@@ -114,84 +114,84 @@ impl Reply {
         self
     }
 
-    /// Makes it the reply of this agent.
+    /// Sets the agent that gets it.
     #[must_use]
     pub fn agent(mut self, name: impl Into<String>) -> Self {
         self.agent = Some(name.into());
         self
     }
 
-    /// Says when it is given.
+    /// Sets the condition.
     #[must_use]
     pub fn when(mut self, when: When) -> Self {
         self.when = Some(when);
         self
     }
 
-    /// Says how often it is given.
+    /// Sets how often it is used.
     #[must_use]
     pub fn times(mut self, count: u32) -> Self {
         self.times = Times::Only(count);
         self
     }
 
-    /// Lets it be given as often as it is asked for.
+    /// It can be used any number of times.
     #[must_use]
     pub fn always(mut self) -> Self {
         self.times = Times::Always;
         self
     }
 
-    /// Says how it is cut into deltas.
+    /// Sets how it is cut into deltas.
     #[must_use]
     pub fn chunk(mut self, chunk: Chunk) -> Self {
         self.chunk = chunk;
         self
     }
 
-    /// Waits before it answers at all.
+    /// Sets the delay before the response begins.
     #[must_use]
     pub fn delay_ms(mut self, delay: u64) -> Self {
         self.delay_ms = delay;
         self
     }
 
-    /// Waits before each event.
+    /// Sets the delay before each event.
     #[must_use]
     pub fn pause_ms(mut self, pause: u64) -> Self {
         self.pause_ms = pause;
         self
     }
 
-    /// Says why it stops.
+    /// Sets the stop reason.
     #[must_use]
     pub fn stop(mut self, reason: impl Into<String>) -> Self {
         self.stop = Some(reason.into());
         self
     }
 
-    /// Says what it costs.
+    /// Sets the token counts.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Meets an error after what it said.
+    /// Adds an error after the content.
     #[must_use]
     pub fn then_error(mut self, error: impl Into<ApiError>) -> Self {
         self.error = Some(error.into());
         self
     }
 
-    /// Drops the connection after so many events.
+    /// Drops the connection after this many events.
     #[must_use]
     pub fn cut_after(mut self, events: usize) -> Self {
         self.cut_after = Some(events);
         self
     }
 
-    /// Sends nothing more after so many events.
+    /// Stalls after this many events.
     #[must_use]
     pub fn stall_after(mut self, events: usize) -> Self {
         self.stall_after = Some(events);
@@ -205,7 +205,7 @@ impl Reply {
         self
     }
 
-    /// Adds a line that an embedded agent writes as it stands.
+    /// Adds a line that an embedded agent writes unchanged.
     #[must_use]
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());
@@ -219,7 +219,7 @@ impl Reply {
     }
 }
 
-/// The condition for a reply: every field that is set must hold. New is what came since the model last spoke; text that
+/// The condition for a reply: every field that is set must hold. *New* means since the last answer of the model; text that
 /// the CLI adds inside `<system-reminder>` is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -230,7 +230,7 @@ pub struct When {
     pub prompt: Option<String>,
     /// A new tool result contains this.
     pub tool_result: Option<String>,
-    /// Any text or tool result of the request contains this, new or old: what was resumed, or is left after a compaction.
+    /// Any text or tool result of the request contains this, new or old: also after a resume or a compaction.
     pub history: Option<String>,
     /// The system prompt contains this.
     pub system: Option<String>,
@@ -247,13 +247,13 @@ impl When {
         Self { prompt: Some(part.into()), ..Self::default() }
     }
 
-    /// When a tool has given this.
+    /// A new tool result contains this.
     #[must_use]
     pub fn tool_result(part: impl Into<String>) -> Self {
         Self { tool_result: Some(part.into()), ..Self::default() }
     }
 
-    /// When this was said, by whomever, new or old.
+    /// Any text or tool result of the request contains this.
     #[must_use]
     pub fn history(part: impl Into<String>) -> Self {
         Self { history: Some(part.into()), ..Self::default() }
@@ -301,7 +301,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// So many tokens read and written.
+    /// Input and output tokens.
     #[must_use]
     pub fn new(input: u64, output: u64) -> Self {
         Self { input_tokens: Some(input), output_tokens: Some(output), ..Self::default() }
@@ -310,13 +310,13 @@ impl Usage {
 
 /// An error of the API. In a file, its status is enough: `error = 529`.
 ///
-/// The CLI retries most of them: a 400 up to five times, others for minutes. `times` says how long it lasts.
+/// The CLI retries most of them: a 400 up to five times, others for minutes. `times` sets how often the error occurs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApiError {
     /// Its HTTP status.
     pub status: u16,
-    /// Its type. Without it, the one that belongs to the status.
+    /// Its type. Default: the one that belongs to the status.
     pub kind: Option<String>,
     /// The message.
     pub message: Option<String>,
@@ -331,21 +331,21 @@ impl ApiError {
         Self { status, kind: None, message: None, retry_after: None }
     }
 
-    /// Says this.
+    /// Sets the message.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
         self
     }
 
-    /// Is of this type.
+    /// Sets the type.
     #[must_use]
     pub fn kind(mut self, kind: impl Into<String>) -> Self {
         self.kind = Some(kind.into());
         self
     }
 
-    /// Asks to wait so many seconds.
+    /// Sets the seconds of `retry-after`.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
@@ -385,7 +385,7 @@ impl<'de> Deserialize<'de> for ApiError {
             }
 
             fn visit_u64<E: Error>(self, status: u64) -> Result<ApiError, E> {
-                // What does not fit is refused with the other bad ones, by what a status may be.
+                // A number that does not fit is refused later, with other invalid ones.
                 Ok(ApiError::new(u16::try_from(status).unwrap_or(0)))
             }
 

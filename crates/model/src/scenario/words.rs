@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[schemars(with = "TimesForm")]
 #[non_exhaustive]
 pub enum Times {
-    /// So often.
+    /// This many times.
     Only(u32),
-    /// As often as it is asked for.
+    /// Any number of times.
     Always,
 }
 
@@ -43,24 +43,24 @@ impl From<TimesForm> for Times {
     }
 }
 
-/// How what is said is cut into deltas: characters in each, or `"words"`, `"lines"`, `"whole"`.
+/// How texts are cut into deltas: a number of characters, `"words"`, `"lines"` or `"whole"`.
 ///
-/// Without it, a text is cut into pieces of 24 characters, or of more so that there are at most 200.
+/// Default: pieces of 24 characters, or longer ones so that there are at most 200.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "ChunkForm")]
 #[schemars(with = "ChunkForm")]
 #[non_exhaustive]
 pub enum Chunk {
-    /// Pieces of 24 characters, or of more so that there are at most 200.
+    /// Pieces of 24 characters, or longer ones so that there are at most 200.
     #[default]
     Auto,
-    /// So many characters in each.
+    /// Pieces of this many characters.
     Chars(usize),
-    /// A word in each, with the space after it.
+    /// Words, each with the space after it.
     Words,
-    /// A line in each.
+    /// Lines.
     Lines,
-    /// All in one.
+    /// One piece.
     Whole,
 }
 
@@ -93,13 +93,13 @@ impl From<ChunkForm> for Chunk {
     }
 }
 
-/// Fewest characters of a piece, where nothing else is said.
+/// The default number of characters of a piece.
 const SHORTEST: usize = 24;
-/// Most pieces of a text, where nothing else is said: a huge text is a few large deltas, not a million small ones.
+/// The most pieces of a text by default: a huge text is a few large deltas, not a million small ones.
 const MOST: usize = 200;
 
 impl Chunk {
-    /// The pieces of a text; none of an empty one.
+    /// The pieces of a text; an empty text has none.
     pub(crate) fn cut(self, text: &str) -> Vec<&str> {
         match self {
             Self::Auto => by_chars(text, SHORTEST.max(text.chars().count().div_ceil(MOST))),

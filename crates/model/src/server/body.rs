@@ -1,4 +1,4 @@
-//! Bodies that come piece by piece, until the server ends.
+//! Bodies that are sent piece by piece, until the server shuts down.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ pub(super) fn paced(pieces: Paced<Bytes>, shared: &Arc<Shared>) -> Body {
     Body::from_stream(Until { pieces, ended, resumed, is_cut: false })
 }
 
-/// Pieces that are cut off when the server ends. A body that fails makes it close the connection in the midst of it.
+/// Pieces that are cut off when the server shuts down. A body that fails closes the connection.
 struct Until {
     pieces: Paced<Bytes>,
-    /// None when it was cut off.
+    /// `None` after it was cut off.
     ended: Option<Signal>,
-    /// Becomes ready when streams that stall go on. None once it has.
+    /// Becomes ready when stalled streams are resumed. `None` after that.
     resumed: Option<Signal>,
     is_cut: bool,
 }
@@ -47,7 +47,7 @@ impl Stream for Until {
         }
         let next = Pin::new(&mut this.pieces).poll_next(context);
         if let Poll::Ready(Some(Err(CutHere))) = next {
-            // A body that fails takes along what is not yet written: let that be written first.
+            // A body that fails drops what is not written yet: flush it first.
             this.is_cut = true;
             context.waker().wake_by_ref();
             return Poll::Pending;

@@ -1,7 +1,7 @@
-//! Which requests are served: those of programs that mean this server, not those of web pages.
+//! Which requests are served: those of local programs, not those of web pages.
 //!
-//! A web page can send requests to servers on the machine of its reader. Its name can even be made to lead to 127.0.0.1.
-//! Its requests then carry that name as their `Host`, and where the page is from as their `Origin`.
+//! A web page can send requests to servers on the user's machine. Its domain can even resolve to 127.0.0.1.
+//! Its requests then have that domain as `Host`, and the origin of the page as `Origin`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -18,13 +18,13 @@ use axum::response::Response;
 use super::routes;
 use crate::scenario::ApiError;
 
-/// The longest body: the real API takes 32 MB, and a script should be able to say that it was too much.
+/// The longest body. The real API accepts 32 MB, and a script may answer that a body is too large.
 const LONGEST_BODY: usize = 64 << 20;
 
 /// How long a client may take for the body of a request.
 const BODY: Duration = Duration::from_secs(60);
 
-/// Routes that are served to programs on this machine, and to those that know the address.
+/// Routes that are served to programs on this machine, and to clients that use the server's own address.
 pub(super) fn checked(routes: Router, bound: SocketAddr) -> Router {
     routes.layer(from_fn(move |request: Request, next: Next| check(request, next, bound)))
 }
@@ -84,7 +84,7 @@ fn judge(uri: &Uri, headers: &HeaderMap, bound: SocketAddr) -> Result<(), &'stat
     Ok(())
 }
 
-/// Whether a name can only mean this server. Names other than `localhost` can be made to lead anywhere.
+/// Whether a host name can only mean this server. Names other than `localhost` can resolve to any address.
 fn is_ours(host: &Authority, bound: SocketAddr) -> bool {
     if host.as_str().contains('@') || host.port_u16().is_some_and(|port| port != bound.port()) {
         return false;

@@ -1,4 +1,4 @@
-//! Connections: at most so many at once, and none that waits for ever.
+//! Connections, with a limit on their number and timeouts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::Shared;
 
-/// How many connections are open at once. Further ones wait to be accepted.
+/// The most open connections. Further ones wait to be accepted.
 const MOST_CONNECTIONS: usize = 256;
 
 /// How long a client may take for the headers of a request.
@@ -22,7 +22,7 @@ const HEADERS: Duration = Duration::from_secs(30);
 /// How long to wait after a connection could not be accepted: usually, there are too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves connections until the server ends, then waits for those that are open.
+/// Serves connections until the server shuts down, then waits for open ones.
 pub(super) async fn serve(listener: TcpListener, routes: Router, shared: Arc<Shared>) {
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut open = JoinSet::new();

@@ -1,4 +1,4 @@
-//! What the server answers to what.
+//! The routes of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::render::{Event, RenderedMessage};
 use crate::request::{BadRequest, Request};
 use crate::scenario::{ApiError, Reply};
 
-/// Headers that prove who asks. They are not kept, not even made-up ones.
+/// Headers with credentials. They are not stored, not even made-up ones.
 const SECRET: &[&str] = &["authorization", "x-api-key", "cookie", "proxy-authorization"];
 
 pub(super) fn routes(shared: Arc<Shared>) -> Router {
@@ -72,7 +72,7 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: B
     response
 }
 
-/// Counts no tokens; about four bytes make one.
+/// Estimates tokens: about four bytes each.
 async fn count_tokens(body: Bytes) -> Response {
     json_response(StatusCode::OK, &json!({ "input_tokens": body.len().div_ceil(4) }))
 }
@@ -91,7 +91,7 @@ fn read(headers: &HeaderMap, body: &[u8]) -> Result<Request, BadRequest> {
     ))
 }
 
-/// A whole message is one piece: it is cut, or stalls, before that piece or not at all.
+/// A whole message is one piece: a cut or a stall is before that piece.
 fn whole_reply(reply: &Reply) -> Reply {
     Reply {
         cut_after: reply.cut_after.map(|_| 0),

@@ -1,13 +1,23 @@
-//! What tests of models share.
+//! Helpers for tests of models.
 
 use duologue_model::{Model, ModelError, Part, Request, Retry, StreamedMessage};
 use serde_json::Value;
 
 use super::client::asks;
 
-/// All that came of asking once.
+/// The events of a streamed message with one block of one piece.
+pub(super) const EVENTS: [&str; 6] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+];
+
+/// Everything that a model sent for one request.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct Received {
     pub(super) folded: StreamedMessage,
     pub(super) events: Vec<Value>,
     pub(super) retries: Vec<Retry>,
@@ -20,29 +30,29 @@ pub(super) fn request(prompt: &str) -> Request {
     Request::new(asks(prompt)).unwrap()
 }
 
-pub(super) async fn hear(model: &dyn Model, request: Request) -> Heard {
-    let mut heard = Heard::default();
+pub(super) async fn receive(model: &dyn Model, request: Request) -> Received {
+    let mut received = Received::default();
     let mut answer = model.ask(request);
     while let Some(part) = answer.next().await {
-        assert!(heard.error.is_none(), "it goes on after an error");
+        assert!(received.error.is_none(), "it continues after an error");
         match part {
             Ok(Part::Event(event)) => {
                 assert_eq!(event.json()["type"], *event.name);
-                heard.folded.add(&event);
-                heard.events.push(event.json());
+                received.folded.add(&event);
+                received.events.push(event.json());
             }
-            Ok(Part::Retry(retry)) => heard.retries.push(retry),
-            Ok(Part::Line(line)) => heard.lines.push(line),
-            Ok(Part::RequestId(id)) => heard.request_ids.push(id),
+            Ok(Part::Retry(retry)) => received.retries.push(retry),
+            Ok(Part::Line(line)) => received.lines.push(line),
+            Ok(Part::RequestId(id)) => received.request_ids.push(id),
             Ok(part) => panic!("{part:?}"),
-            Err(error) => heard.error = Some(error),
+            Err(error) => received.error = Some(error),
         }
     }
-    heard
+    received
 }
 
 pub(super) async fn says(model: &dyn Model, prompt: &str) -> String {
-    let heard = hear(model, request(prompt)).await;
-    assert_eq!(heard.error, None);
-    heard.folded.text()
+    let received = receive(model, request(prompt)).await;
+    assert_eq!(received.error, None);
+    received.folded.text()
 }

@@ -1,4 +1,4 @@
-//! What the server refuses, over raw TCP.
+//! Requests that the server refuses, over raw TCP.
 
 use std::net::SocketAddr;
 
@@ -132,9 +132,9 @@ async fn a_client_that_never_finishes_its_body_is_cut_off() {
 async fn a_body_has_a_limit() {
     let server = server().await;
     let host = format!("host: {}", server.address());
-    let told =
+    let request =
         format!("POST /v1/messages HTTP/1.1\r\n{host}\r\ncontent-length: 99999999999\r\n\r\n");
-    assert!(say(server.address(), told.as_bytes()).await.contains(" 413 "));
+    assert!(say(server.address(), request.as_bytes()).await.contains(" 413 "));
     // Without a length, it is counted.
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let head =

@@ -1,4 +1,4 @@
-//! A client of HTTP/1.1 that shows a server's answer as it stands: one request, one connection.
+//! An HTTP/1.1 client that returns the raw answer of a server: one request, one connection.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Answer {
     }
 }
 
-/// What one asks, with this as the user's text.
+/// A request body with this text of the user.
 pub(crate) fn asks(prompt: &str) -> Value {
     json!({
         "model": "claude-test",
@@ -82,7 +82,7 @@ pub(crate) async fn open(address: SocketAddr, method: &str, path: &str, body: &s
     stream
 }
 
-/// Reads until so much of the answer has come that it contains this.
+/// Reads until the answer contains this.
 pub(crate) async fn read_until(stream: &mut TcpStream, part: &str) {
     let mut read = Vec::new();
     let reading = async {

@@ -1,10 +1,10 @@
-//! What is understood without a model.
+//! Requests that work without a model.
 
 use duologue_model::{Model, OfflineModel, Purpose, Request, StreamedMessage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::asking::hear;
+use super::asking::receive;
 
 const TOOLS: &[&str] = &[
     "Bash",
@@ -40,11 +40,11 @@ impl Talk {
     }
 
     async fn ask(&mut self) -> StreamedMessage {
-        let heard = hear(&self.model, self.request()).await;
-        assert_eq!(heard.error, None);
-        let content = heard.folded.content().to_vec();
+        let received = receive(&self.model, self.request()).await;
+        assert_eq!(received.error, None);
+        let content = received.folded.content().to_vec();
         self.messages.push(json!({ "role": "assistant", "content": content }));
-        heard.folded
+        received.folded
     }
 
     async fn say(&mut self, text: &str) -> StreamedMessage {
@@ -168,7 +168,7 @@ async fn plain_requests_are_tool_calls() {
 }
 
 #[tokio::test]
-async fn what_only_a_model_could_do_is_not_half_done() {
+async fn a_request_for_a_model_is_refused_completely() {
     for prompt in ["write a poem", "create something nice", "what does the code do?", "2+2"] {
         let folded = Talk::new().say(prompt).await;
         assert_eq!(folded.stop_reason(), Some("end_turn"), "{prompt}");
@@ -219,13 +219,13 @@ async fn questions_plans_and_lists_are_tool_calls() {
 }
 
 #[tokio::test]
-async fn what_came_of_it_is_reported() {
+async fn results_are_reported() {
     let mut talk = Talk::new();
     talk.say("run ls").await;
     let end = talk.give("a.txt\nb.txt", false).await;
     assert_eq!(end.text(), "`ls` printed:\n\n```\na.txt\nb.txt\n```");
     assert_eq!(end.stop_reason(), Some("end_turn"));
-    // The next turn knows nothing of it.
+    // The next turn does not depend on it.
     talk.say("write a.txt: x").await;
     assert_eq!(talk.give("File created", false).await.text(), "I wrote /home/me/a.txt.");
     talk.say("read a.txt").await;
@@ -268,7 +268,7 @@ async fn steps_follow_each_other() {
 }
 
 #[tokio::test]
-async fn prompts_that_come_in_between_are_done_next() {
+async fn prompts_during_a_turn_are_done_next() {
     let mut talk = Talk::new();
     talk.say("run one").await;
     let id = call(&talk.messages[1]["content"]).unwrap()["id"].clone();
@@ -285,7 +285,7 @@ async fn prompts_that_come_in_between_are_done_next() {
 }
 
 #[tokio::test]
-async fn an_interrupted_turn_is_not_taken_up_again() {
+async fn an_interrupted_turn_is_not_resumed() {
     let mut talk = Talk::new();
     talk.say("run one then run two").await;
     talk.messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": "[Request interrupted by user for tool use]" }] }));
@@ -293,7 +293,7 @@ async fn an_interrupted_turn_is_not_taken_up_again() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_is_and_what_it_can_do() {
+async fn help_lists_the_supported_requests() {
     let mut talk = Talk::new();
     assert!(talk.model.notice().unwrap().starts_with("No model is connected"));
     let help = talk.say("Hello!").await;
@@ -322,7 +322,7 @@ async fn it_counts_slowly() {
 }
 
 #[tokio::test]
-async fn the_same_is_answered_the_same_and_ids_are_not() {
+async fn equal_requests_get_equal_answers_with_new_ids() {
     let (mut one, mut two) = (Talk::new(), Talk::new());
     let (first, again) = (one.say("run ls").await, two.say("run ls").await);
     assert_eq!(first.message(), again.message());
@@ -341,29 +341,29 @@ async fn the_system_prompt_says_where_it_works() {
         "system": [{ "type": "text", "text": "<env>\nWorking directory: /srv/app\nOther: x" }],
         "messages": [{ "role": "user", "content": "<system-reminder>run x</system-reminder>read a" }],
     });
-    let heard = hear(&OfflineModel::new(), Request::new(body).unwrap()).await;
-    assert_eq!(heard.folded.content()[1]["input"]["file_path"], "/srv/app/a");
+    let received = receive(&OfflineModel::new(), Request::new(body).unwrap()).await;
+    assert_eq!(received.folded.content()[1]["input"]["file_path"], "/srv/app/a");
 }
 
 #[tokio::test]
-async fn what_is_asked_on_the_side_is_answered_honestly() {
+async fn side_requests_are_answered() {
     let mut talk = Talk::new();
     talk.say("read a\nand more").await;
     talk.messages.push(json!({ "role": "user", "content": "Summarize." }));
     let summary = talk.request().with_purpose(Purpose::Summary);
     assert_eq!(
-        hear(&talk.model, summary).await.folded.text(),
+        receive(&talk.model, summary).await.folded.text(),
         "<summary>\nNo model wrote this. The user asked:\n- read a\n</summary>"
     );
     let quota = talk.request().with_purpose(Purpose::Quota);
-    assert_eq!(hear(&talk.model, quota).await.folded.text(), "OK");
+    assert_eq!(receive(&talk.model, quota).await.folded.text(), "OK");
 }
 
 #[tokio::test]
-async fn a_then_is_not_always_a_step() {
+async fn not_every_then_starts_a_step() {
     let odd = Talk::new().say("if it rains, then what?").await.text();
     assert!(odd.starts_with("I do not understand \"if it rains, then what?\"."), "{odd}");
-    // What is run is what was meant.
+    // Only the intended command runs.
     let mut talk = Talk::new();
     let first = talk.say("run ls then frobnicate").await;
     assert_eq!(first.content()[1]["input"]["command"], "ls");
@@ -426,7 +426,7 @@ fn words() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn it_has_an_answer_to_anything(prompt in words(), result in words(), is_error: bool) {
+    fn every_request_gets_an_answer(prompt in words(), result in words(), is_error: bool) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -438,7 +438,7 @@ proptest! {
             let mut calls = 0;
             while answer.stop_reason() == Some("tool_use") {
                 calls += 1;
-                assert!(calls <= 20, "it goes on and on");
+                assert!(calls <= 20, "it does not end");
                 assert!(!answer.text().is_empty());
                 answer = talk.give(&result, is_error).await;
             }

@@ -1,4 +1,4 @@
-//! What the CLI asks on its own account.
+//! Requests that the CLI makes on its own.
 
 use duologue_model::{Purpose, Reply, Request, Scenario, Script};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn known() -> Vec<(Purpose, Value)> {
 }
 
 #[test]
-fn purposes_are_told_apart() {
+fn purposes_are_distinguished() {
     for (purpose, body) in known() {
         assert_eq!(Request::new(body.clone()).unwrap().purpose(), purpose, "{body}");
     }
@@ -74,7 +74,7 @@ fn only_a_conversation_takes_replies() {
 }
 
 #[test]
-fn a_scenario_may_have_its_own_word_on_them() {
+fn a_scenario_may_reply_to_them() {
     let mut script =
         Script::new(Scenario::new().reply(Reply::text("All was well.").agent("summary"))).unwrap();
     let body = with_system("You are tasked with summarizing conversations.", "Go.");

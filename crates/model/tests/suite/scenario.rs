@@ -1,10 +1,10 @@
-//! Scenarios in files, and what is said about bad ones.
+//! Scenario files, and the errors of invalid ones.
 
 use duologue_model::{ApiError, Block, Chunk, Reply, Scenario, Times, Usage, When, Who};
 use serde_json::json;
 
 #[test]
-fn a_file_says_what_the_builders_say() {
+fn a_file_and_the_builders_give_the_same_scenario() {
     let file = Scenario::from_toml(
         r#"
         title = "All of it"
@@ -86,7 +86,7 @@ fn a_file_says_what_the_builders_say() {
 }
 
 #[test]
-fn json_says_the_same_as_toml() {
+fn json_and_toml_give_the_same_scenario() {
     let json = r#"{ "replies": [
         { "say": ["Hi.", { "tool": "Read", "input": { "file_path": "/a" } }], "times": "always", "chunk": "whole" }
     ] }"#;
@@ -103,7 +103,7 @@ fn json_says_the_same_as_toml() {
 }
 
 #[test]
-fn a_bad_file_is_told_what_is_wrong_and_where() {
+fn an_invalid_file_is_an_error_with_its_position() {
     // The file, and all that the message must contain.
     let bad: &[(&str, &[&str])] = &[
         ("[[replies]]\nsay = \"a\"\ntxt = 1", &["line 3", "unknown field `txt`", "`say`"]),
@@ -149,7 +149,7 @@ fn a_bad_file_is_told_what_is_wrong_and_where() {
 }
 
 #[test]
-fn a_bad_file_is_named() {
+fn the_error_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tour.toml");
     let missing = Scenario::read(&path).unwrap_err().to_string();

@@ -63,7 +63,7 @@ fn a_reply_whose_condition_holds_comes_before_those_without() {
 }
 
 #[test]
-fn results_of_tools_are_what_is_new() {
+fn tool_results_are_new_text() {
     let scenario = || {
         Scenario::new()
             .reply(Reply::text("allowed").when(When::tool_result("done")))
@@ -85,7 +85,7 @@ fn results_of_tools_are_what_is_new() {
 }
 
 #[test]
-fn what_the_cli_adds_is_not_what_the_user_says() {
+fn text_that_the_cli_adds_is_ignored() {
     let body = json!({
         "model": "claude-test",
         "messages": [
@@ -145,7 +145,7 @@ fn each_agent_has_its_own_replies() {
 }
 
 #[test]
-fn a_script_without_a_reply_says_what_it_was_asked_and_what_it_has() {
+fn a_missing_reply_is_an_error_with_the_request_and_the_replies_left() {
     let mut script = script(
         Scenario::new()
             .reply(Reply::text("rain").when(When::prompt("weather")))
@@ -163,12 +163,12 @@ fn a_script_without_a_reply_says_what_it_was_asked_and_what_it_has() {
         left,
         "the script is not finished; left: reply 1 (main, when prompt \"weather\"), reply 2 (sub)"
     );
-    // It goes on.
+    // The script continues.
     assert_eq!(says(&mut script, "weather"), "rain");
 }
 
 #[test]
-fn a_request_that_is_none_is_refused() {
+fn an_invalid_request_is_refused() {
     for body in
         [json!([]), json!({}), json!({ "model": "a" }), json!({ "model": "a", "messages": [] })]
     {
@@ -177,11 +177,11 @@ fn a_request_that_is_none_is_refused() {
 }
 
 #[test]
-fn every_condition_counts() {
+fn every_condition_must_hold() {
     let mut body = asks("hello");
     body["system"] = "You judge.".into();
     body["tools"] = json!([{ "name": "Read" }]);
-    // What holds of that request, and what does not.
+    // Conditions that hold for that request, and some that do not.
     let conditions = [
         ("prompt", "hell", "bye"),
         ("history", "hello", "bye"),

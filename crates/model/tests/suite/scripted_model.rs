@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::asking::{hear, request, says};
+use super::asking::{receive, request, says};
 
 fn model(scenario: Scenario) -> ScriptedModel {
     ScriptedModel::new(scenario).unwrap()
@@ -25,7 +25,7 @@ async fn replies_come_in_order_and_are_counted() {
     assert_eq!(says(&model, "b").await, "Two.");
     model.finished().unwrap();
     assert_eq!(model.turns(), 2);
-    let none = hear(&model, request("c")).await.error.unwrap();
+    let none = receive(&model, request("c")).await.error.unwrap();
     assert!(matches!(none, ModelError::Script(_)), "{none}");
     assert_eq!(
         (none.status(), none.word(), none.is_transient()),
@@ -34,20 +34,20 @@ async fn replies_come_in_order_and_are_counted() {
 }
 
 #[tokio::test]
-async fn lines_come_before_what_is_said() {
+async fn lines_come_before_the_text() {
     let scenario = Scenario::new()
         .reply(Reply::new().line("{\"type\":\"auth_status\"}"))
         .reply(Reply::text("Hello.").line("{}").line("[]"));
     let model = model(scenario);
-    let only = hear(&model, request("a")).await;
+    let only = receive(&model, request("a")).await;
     assert_eq!((only.lines.len(), only.events.len(), only.error), (1, 0, None));
-    let both = hear(&model, request("b")).await;
+    let both = receive(&model, request("b")).await;
     assert_eq!(both.lines, ["{}", "[]"]);
     assert_eq!(both.folded.text(), "Hello.");
 }
 
 #[tokio::test]
-async fn an_agent_says_who_it_is() {
+async fn an_agent_is_recognised_by_its_name() {
     let scenario = Scenario::new()
         .agent("reader", Who::system("never said"))
         .reply(Reply::text("main"))
@@ -56,10 +56,10 @@ async fn an_agent_says_who_it_is() {
         .reply(Reply::text("summary").agent("summary"));
     let model = model(scenario);
     let sub = || request("x").with_purpose(Purpose::Sub);
-    assert_eq!(hear(&model, sub().with_agent("reader")).await.folded.text(), "reader");
-    assert_eq!(hear(&model, sub().with_agent("somebody")).await.folded.text(), "sub");
+    assert_eq!(receive(&model, sub().with_agent("reader")).await.folded.text(), "reader");
+    assert_eq!(receive(&model, sub().with_agent("other")).await.folded.text(), "sub");
     let summary = request("x").with_purpose(Purpose::Summary);
-    assert_eq!(hear(&model, summary).await.folded.text(), "summary");
+    assert_eq!(receive(&model, summary).await.folded.text(), "summary");
     assert_eq!(says(&model, "x").await, "main");
 }
 
@@ -67,18 +67,18 @@ async fn an_agent_says_who_it_is() {
 async fn delays_and_pauses_are_kept() {
     let reply = Reply::text("abc").chunk(Chunk::Chars(1)).delay_ms(5_000).pause_ms(1_000);
     let start = Instant::now();
-    let heard = hear(&model(Scenario::new().reply(reply)), request("x")).await;
-    assert_eq!(heard.events.len(), 8);
+    let received = receive(&model(Scenario::new().reply(reply)), request("x")).await;
+    assert_eq!(received.events.len(), 8);
     assert_eq!(start.elapsed(), Duration::from_secs(13));
 }
 
 #[tokio::test]
-async fn an_answer_is_cut_where_the_script_says() {
+async fn an_answer_is_cut_after_the_scripted_event() {
     for (after, given) in [(0, 0), (3, 3), (100, 6)] {
         let model = model(Scenario::new().reply(Reply::text("Hello.").cut_after(after)));
-        let heard = hear(&model, request("x")).await;
-        assert_eq!(heard.events.len(), given);
-        assert!(matches!(heard.error, Some(ModelError::Cut(_))));
+        let received = receive(&model, request("x")).await;
+        assert_eq!(received.events.len(), given);
+        assert!(matches!(received.error, Some(ModelError::Cut(_))));
     }
 }
 
@@ -94,13 +94,13 @@ async fn an_answer_stalls_until_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn errors_come_at_once_or_in_the_midst() {
+async fn errors_come_at_once_or_in_the_stream() {
     let model =
         model(Scenario::new().reply(Reply::error(401)).reply(Reply::text("Well").then_error(529)));
-    let error = hear(&model, request("x")).await.error.unwrap();
+    let error = receive(&model, request("x")).await.error.unwrap();
     assert_eq!((error.status(), error.word()), (Some(401), "authentication_failed"));
     assert_eq!(error.to_string(), "401 invalid x-api-key");
-    let midst = hear(&model, request("x")).await;
+    let midst = receive(&model, request("x")).await;
     assert_eq!(midst.folded.text(), "Well");
     let error = midst.error.unwrap();
     assert_eq!((error.status(), error.word()), (None, "unknown"));
@@ -110,17 +110,17 @@ async fn errors_come_at_once_or_in_the_midst() {
 async fn delays(scenario: Scenario, most: u32) -> (Vec<u64>, Option<ModelError>, String) {
     let model = Retrying::new(model(scenario)).without_jitter().max_retries(most);
     let start = Instant::now();
-    let heard = hear(&model, request("x")).await;
+    let received = receive(&model, request("x")).await;
     let delays: Vec<u64> =
-        heard.retries.iter().map(|retry| retry.delay.as_millis() as u64).collect();
+        received.retries.iter().map(|retry| retry.delay.as_millis() as u64).collect();
     assert_eq!(start.elapsed().as_millis() as u64, delays.iter().sum::<u64>());
-    let attempts: Vec<u32> = heard.retries.iter().map(|retry| retry.attempt).collect();
+    let attempts: Vec<u32> = received.retries.iter().map(|retry| retry.attempt).collect();
     assert_eq!(attempts, (1..=delays.len() as u32).collect::<Vec<_>>());
-    (delays, heard.error, heard.folded.text())
+    (delays, received.error, received.folded.text())
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_tried_again() {
+async fn transient_errors_are_retried() {
     let fails = |error: u16, times| {
         Scenario::new().reply(Reply::error(error).times(times)).reply(Reply::text("Hello."))
     };
@@ -148,14 +148,14 @@ async fn what_may_pass_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_api_may_say_how_long_to_wait() {
+async fn retry_after_is_respected() {
     let busy = duologue_model::ApiError::new(429).retry_after(7);
     let scenario = Scenario::new().reply(Reply::error(busy)).reply(Reply::text("Hello."));
     assert_eq!(delays(scenario, 10).await.0, [7000]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cut_is_tried_again_unless_something_was_said() {
+async fn a_dropped_stream_is_retried_if_nothing_was_sent() {
     let cut = |after| {
         Scenario::new().reply(Reply::text("Hel").cut_after(after)).reply(Reply::text("Hello."))
     };
@@ -167,7 +167,7 @@ async fn a_cut_is_tried_again_unless_something_was_said() {
 }
 
 #[test]
-fn a_variable_says_how_often() {
+fn a_variable_sets_the_number_of_retries() {
     let most = |value: &str| {
         let script = model(Scenario::new());
         let model = Retrying::new(script).from_vars(|name| {
@@ -181,18 +181,18 @@ fn a_variable_says_how_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn chance_adds_up_to_a_quarter() {
+async fn the_random_delay_is_at_most_a_quarter() {
     let scenario = Scenario::new().reply(Reply::error(500).times(10)).reply(Reply::text("Hello."));
-    let heard = hear(&Retrying::new(model(scenario)), request("x")).await;
-    assert_eq!(heard.retries.len(), 10);
-    for (retry, least) in heard.retries.iter().zip([500, 1000, 2000, 4000, 8000, 16000, 32000]) {
+    let received = receive(&Retrying::new(model(scenario)), request("x")).await;
+    assert_eq!(received.retries.len(), 10);
+    for (retry, least) in received.retries.iter().zip([500, 1000, 2000, 4000, 8000, 16000, 32000]) {
         let delay = retry.delay.as_millis() as u64;
         assert!((least..=least + least / 4).contains(&delay), "{delay}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_who_leaves_while_it_waits_ends_it() {
+async fn dropping_the_answer_ends_the_delay() {
     let script = Arc::new(model(Scenario::new().reply(Reply::error(500).times(5))));
     let model: Arc<dyn Model> = Arc::new(Retrying::new(script.clone()));
     let mut answer = model.ask(request("x"));
@@ -203,12 +203,12 @@ async fn one_who_leaves_while_it_waits_ends_it() {
 }
 
 #[tokio::test]
-async fn ids_can_be_told_apart() {
+async fn ids_are_unique() {
     let reply = Reply::new().say(Block::tool("Bash", json!({})));
     let model = model(Scenario::new().reply(reply)).ids("later");
-    let heard = hear(&model, request("x")).await;
-    assert_eq!(heard.folded.id(), Some("msg_later_0001"));
-    assert_eq!(heard.folded.content()[0]["id"], "toolu_later_0001_0");
+    let received = receive(&model, request("x")).await;
+    assert_eq!(received.folded.id(), Some("msg_later_0001"));
+    assert_eq!(received.folded.content()[0]["id"], "toolu_later_0001_0");
 }
 
 pub(super) fn blocks() -> impl Strategy<Value = Block> {
@@ -238,7 +238,7 @@ pub(super) fn chunks() -> impl Strategy<Value = Chunk> {
 
 proptest! {
     #[test]
-    fn what_is_folded_is_the_message(
+    fn the_folded_events_are_the_message(
         say in proptest::collection::vec(blocks(), 1..5),
         chunk in chunks(),
     ) {
@@ -248,8 +248,8 @@ proptest! {
         let answer = script.answer(&request("x")).unwrap();
         let whole = RenderedMessage::new(&answer, 1).to_json();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let heard = runtime.block_on(hear(&model(scenario), request("x")));
-        prop_assert!(heard.folded.is_whole());
-        prop_assert_eq!(heard.folded.message(), whole);
+        let received = runtime.block_on(receive(&model(scenario), request("x")));
+        prop_assert!(received.folded.is_whole());
+        prop_assert_eq!(received.folded.message(), whole);
     }
 }

@@ -4,6 +4,7 @@ use duologue_model::{ApiError, Block, Reply, Scenario, Server, Unplayed, When};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
+use super::asking::EVENTS;
 use super::client::{asks, finish, message, open, post, read_until, send, streamed};
 
 async fn server(scenario: Scenario) -> Server {
@@ -11,7 +12,7 @@ async fn server(scenario: Scenario) -> Server {
 }
 
 #[tokio::test]
-async fn a_reply_comes_whole_or_streamed() {
+async fn a_reply_is_sent_whole_or_streamed() {
     let server = server(Scenario::new().reply(Reply::text("Hello there.").times(2))).await;
     let address = server.address();
 
@@ -24,15 +25,7 @@ async fn a_reply_comes_whole_or_streamed() {
     assert_eq!((stream.status, stream.header("content-type")), (200, Some("text/event-stream")));
     assert!(stream.is_whole);
     let types: Vec<Value> = stream.events().iter().map(|event| event["type"].clone()).collect();
-    let expected = [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-    ];
-    assert_eq!(types, expected);
+    assert_eq!(types, EVENTS);
     assert_ne!(whole.header("request-id"), stream.header("request-id"));
     server.finished().unwrap();
 }
@@ -91,7 +84,7 @@ async fn errors_are_those_of_the_api() {
 }
 
 #[tokio::test]
-async fn a_stream_is_cut_where_the_script_says() {
+async fn a_stream_is_cut_after_the_scripted_event() {
     let server = server(
         Scenario::new()
             .reply(Reply::text("Hello.").cut_after(3))
@@ -138,7 +131,7 @@ async fn a_stream_that_stalls_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn a_client_may_leave_a_stream_that_stalls() {
+async fn a_client_may_disconnect_from_a_stalled_stream() {
     let server = server(
         Scenario::new().reply(Reply::text("Hello.").stall_after(3)).reply(Reply::text("Again.")),
     )
@@ -163,7 +156,7 @@ async fn a_delay_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn one_waits_for_turns_not_for_time() {
+async fn a_test_can_wait_for_turns() {
     let server = server(Scenario::new().reply(Reply::text("Hello.").times(2))).await;
     let asking = async {
         for _ in 0..2 {
@@ -175,7 +168,7 @@ async fn one_waits_for_turns_not_for_time() {
 }
 
 #[tokio::test]
-async fn a_request_without_a_reply_is_refused_and_remembered() {
+async fn a_request_without_a_reply_is_refused_and_recorded() {
     let server =
         server(Scenario::new().reply(Reply::text("rain").when(When::prompt("weather")))).await;
     let unfinished = server.finished().unwrap_err();
@@ -191,7 +184,7 @@ async fn a_request_without_a_reply_is_refused_and_remembered() {
 }
 
 #[tokio::test]
-async fn only_lines_are_passed_over() {
+async fn a_reply_with_lines_only_is_skipped() {
     let server = server(
         Scenario::new().reply(Reply::new().line("{}")).reply(Reply::text("Hello.").line("{}")),
     )
@@ -202,7 +195,7 @@ async fn only_lines_are_passed_over() {
 }
 
 #[tokio::test]
-async fn the_rest_of_the_api_is_small() {
+async fn other_endpoints_of_the_api() {
     let server = server(Scenario::new()).await;
     let address = server.address();
     assert_eq!(server.base_url(), format!("http://{address}"));
@@ -249,7 +242,7 @@ async fn memory_for_requests_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_senseless_scenario_does_not_start() {
+async fn an_invalid_scenario_does_not_start() {
     let error = Server::start(Scenario::new().reply(Reply::new())).await.unwrap_err();
     assert!(error.to_string().contains("the reply is empty"), "{error}");
 }

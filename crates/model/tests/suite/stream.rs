@@ -1,4 +1,4 @@
-//! The shape of what is streamed.
+//! The events of a streamed reply.
 
 use duologue_model::{Block, Chunk, RenderedMessage, Reply, Request, Scenario, Script, Usage};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::client::asks;
 
 /// The events of a reply, and the whole message.
-fn told(reply: Reply) -> (Vec<Value>, Value) {
+fn render(reply: Reply) -> (Vec<Value>, Value) {
     let mut script = Script::new(Scenario::new().reply(reply)).unwrap();
     let answer = script.answer(&Request::new(asks("x")).unwrap()).unwrap();
     let message = RenderedMessage::new(&answer, 1);
@@ -21,9 +21,9 @@ fn deltas(events: &[Value], field: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_kind_of_block_is_begun_told_and_ended() {
+fn every_kind_of_block_has_a_start_deltas_and_a_stop() {
     let raw = json!({ "type": "redacted_thinking", "data": "abc" });
-    let (events, whole) = told(
+    let (events, whole) = render(
         Reply::new()
             .say(Block::thinking("Hm."))
             .say("Hello.")
@@ -80,7 +80,7 @@ fn every_kind_of_block_is_begun_told_and_ended() {
 #[test]
 fn texts_are_cut_as_the_scenario_says() {
     let text = "Größe 😀 two\nthree four";
-    let pieces = |chunk| deltas(&told(Reply::text(text).chunk(chunk)).0, "text");
+    let pieces = |chunk| deltas(&render(Reply::text(text).chunk(chunk)).0, "text");
     assert_eq!(pieces(Chunk::Whole), [text]);
     assert_eq!(pieces(Chunk::Auto), [text]);
     assert_eq!(pieces(Chunk::Words), ["Größe ", "😀 ", "two\nthree ", "four"]);
@@ -92,7 +92,7 @@ fn texts_are_cut_as_the_scenario_says() {
 
 #[test]
 fn a_huge_text_is_few_deltas() {
-    let (events, whole) = told(Reply::new().say(Block::repeated("0123456789", 100_000)));
+    let (events, whole) = render(Reply::new().say(Block::repeated("0123456789", 100_000)));
     let pieces = deltas(&events, "text");
     assert_eq!(pieces.len(), 200);
     assert_eq!(pieces.concat().len(), 1_000_000);
@@ -100,15 +100,15 @@ fn a_huge_text_is_few_deltas() {
 }
 
 #[test]
-fn input_that_is_no_json_is_sent_as_it_is() {
-    let (events, whole) = told(Reply::new().say(Block::tool_with_text("Bash", "{\"comm")));
+fn input_that_is_not_json_is_sent_unchanged() {
+    let (events, whole) = render(Reply::new().say(Block::tool_with_text("Bash", "{\"comm")));
     assert_eq!(deltas(&events, "partial_json"), ["{\"comm"]);
     assert_eq!(whole["content"][0]["input"], json!({}));
 }
 
 #[test]
 fn an_error_ends_the_stream() {
-    let (events, _) = told(Reply::text("Well").then_error(529));
+    let (events, _) = render(Reply::text("Well").then_error(529));
     let last = events.last().unwrap();
     assert_eq!(
         *last,

@@ -5,7 +5,7 @@ use duologue_model::{
 };
 use serde_json::{Value, json};
 
-use super::asking::{hear, request};
+use super::asking::{EVENTS, receive, request};
 
 fn fold(events: &[Value]) -> StreamedMessage {
     let mut folded = StreamedMessage::new();
@@ -17,30 +17,21 @@ fn fold(events: &[Value]) -> StreamedMessage {
 }
 
 #[tokio::test]
-async fn input_that_is_no_json_is_kept() {
+async fn input_that_is_not_json_is_kept() {
     let reply = Reply::new().say(Block::tool_with_text("Bash", "{\"command\": \"ls"));
     let model = ScriptedModel::new(Scenario::new().reply(reply)).unwrap();
-    let heard = hear(&model, request("x")).await;
+    let received = receive(&model, request("x")).await;
     let kept = json!({ "__unparsedToolInput": { "raw": "{\"command\": \"ls", "len": 15 } });
-    assert_eq!(heard.folded.content()[0]["input"], kept);
+    assert_eq!(received.folded.content()[0]["input"], kept);
 }
 
 #[test]
-fn nothing_makes_it_fail() {
+fn any_events_are_accepted() {
     let odd = [json!(null), json!([1]), json!("x"), json!({}), json!({ "index": "x" }), json!(7)];
-    let names = [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
-        "ping",
-        "new_thing",
-    ];
+    let names = [&EVENTS[..], &["ping", "new_thing"]].concat();
     let mut folded = StreamedMessage::new();
     for inner in &odd {
-        for name in names {
+        for &name in &names {
             let keys = ["message", "content_block", "delta", "usage"];
             let mut event = json!({ "type": name });
             for key in keys {
@@ -76,7 +67,7 @@ fn a_new_start_is_a_new_message() {
 }
 
 #[test]
-fn citations_and_unknown_deltas_are_taken() {
+fn citations_and_unknown_deltas_are_accepted() {
     let delta = |delta: Value| json!({ "type": "content_block_delta", "index": 0, "delta": delta });
     let folded = fold(&[
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "", "citations": null } }),
@@ -92,7 +83,7 @@ fn citations_and_unknown_deltas_are_taken() {
 }
 
 #[test]
-fn prices_are_those_of_the_longest_beginning() {
+fn the_longest_prefix_decides_the_price() {
     let mut prices = Prices::known();
     let tokens = Tokens::from_usage(&json!({
         "input_tokens": 1_000_000, "output_tokens": 1_000_000, "cache_read_input_tokens": 1_000_000,

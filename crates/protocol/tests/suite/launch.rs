@@ -8,6 +8,7 @@ use duologue_protocol::control::{
 use duologue_protocol::launch::*;
 use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::{RawObject, Text, Wire};
+use duologue_testkit::peers::imitated_version;
 use serde_json::{Value, json};
 
 /// An absolute path.
@@ -69,7 +70,7 @@ fn matcher(id: &str) -> HookMatcher {
 }
 
 #[test]
-fn nothing_asked_for_is_nothing_sent() {
+fn options_that_are_not_set_send_nothing() {
     assert_eq!(args(&launch()), Vec::<String>::new());
     assert_eq!(handshake(&launch()), json!({}));
     assert_eq!(env(&launch()), []);
@@ -114,7 +115,7 @@ fn what_becomes_a_flag() {
             &["--permission-mode=bypassPermissions", "--allow-dangerously-skip-permissions"],
         ),
         (launch().permission_prompts(PermissionPrompts::Host), &["--permission-prompt-tool=stdio"]),
-        (launch().permission_prompts(PermissionPrompts::Nobody), &["--permission-prompts=none"]),
+        (launch().permission_prompts(PermissionPrompts::Deny), &["--permission-prompts=none"]),
         (launch().permission_prompt_tool("mcp__a__b"), &["--permission-prompt-tool=mcp__a__b"]),
         (
             launch().mcp_server("s", McpServerConfig::stdio("cmd", ["-x"])),
@@ -353,7 +354,7 @@ fn marks_of_an_outer_session_go() {
 }
 
 #[test]
-fn the_host_is_told_what_it_must_do() {
+fn the_plan_has_the_duties_of_the_host() {
     let plan = launch().verbatim_prompts(true).cwd("here").plan(None).unwrap();
     assert!(plan.verbatim_prompts && !plan.initialize_first);
     assert_eq!(plan.cwd.unwrap().to_str(), Some("here"));
@@ -384,10 +385,10 @@ fn older_versions_get_their_own_roads() {
         ),
         (launch().system_prompt(SystemPrompt::Empty), "2.0.77", &["--system-prompt="]),
         (launch().thinking(Thinking::Disabled), "2.0.77", &["--max-thinking-tokens=0"]),
-        (launch().permission_prompts(PermissionPrompts::Nobody), "2.1.197", &[]),
+        (launch().permission_prompts(PermissionPrompts::Deny), "2.1.197", &[]),
         // 2.1.197 does not know the flag, and both know the field.
         (launch().forward_subagent_text(true), "2.1.197", &[]),
-        (launch().forward_subagent_text(true), "2.1.325", &[]),
+        (launch().forward_subagent_text(true), imitated_version(), &[]),
         (
             launch().define_agent("a", AgentDefinition::new().description("d").prompt("p")),
             "1.0.128",
@@ -400,13 +401,13 @@ fn older_versions_get_their_own_roads() {
 }
 
 #[test]
-fn what_an_old_version_reads_over_is_told() {
+fn options_that_an_old_version_ignores_are_listed() {
     let launch = launch().title("t").verbatim_prompts(true).system_prompt_snapshot(false);
     let unheeded =
         |version: &str| launch.plan(CliVersion::parse(version).as_ref()).unwrap().unheeded;
     assert_eq!(unheeded("2.0.77"), ["title", "verbatim_prompts", "system_prompt_snapshot"]);
     assert_eq!(unheeded("2.1.250"), ["system_prompt_snapshot"]);
-    assert_eq!(unheeded("2.1.325"), Vec::<&str>::new());
+    assert_eq!(unheeded(imitated_version()), Vec::<&str>::new());
     assert_eq!(launch.plan(None).unwrap().unheeded, Vec::<&str>::new());
 }
 
@@ -424,16 +425,16 @@ fn the_sandbox_is_laid_over_the_settings() {
 #[test]
 fn versions() {
     let parse = CliVersion::parse;
-    let today = CliVersion::new(2, 1, 325);
-    for text in ["2.1.325", "2.1.325 (Claude Code)\n", " v2.1.325-beta.1", "2.1.325+x"] {
+    let today = CliVersion::new(2, 1, 330);
+    for text in ["2.1.330", "2.1.330 (Claude Code)\n", " v2.1.330-beta.1", "2.1.330+x"] {
         assert_eq!(parse(text), Some(today), "{text}");
     }
     for text in
-        ["", "2.1", "2.1.x", "2.1.3.4", "2..1", "claude 2.1.325", "2.1.99999999999", "2.1.3x"]
+        ["", "2.1", "2.1.x", "2.1.3.4", "2..1", "claude 2.1.330", "2.1.99999999999", "2.1.3x"]
     {
         assert_eq!(parse(text), None, "{text}");
     }
-    assert!(parse("2.1.99") < parse("2.1.325") && parse("2.0.999") < parse("2.1.0"));
+    assert!(parse("2.1.99") < parse("2.1.330") && parse("2.0.999") < parse("2.1.0"));
     let text: Text = today.to_string().into();
-    assert_eq!(text, "2.1.325");
+    assert_eq!(text, "2.1.330");
 }

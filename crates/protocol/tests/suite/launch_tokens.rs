@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// The CLI's own splitter, of 2.1.325.
+/// The splitter of the imitated CLI.
 fn split_as_the_cli_does(list: &str) -> Vec<String> {
     let mut rules = Vec::new();
     let mut rule = String::new();
@@ -131,7 +131,7 @@ fn split_as_the_cli_does(list: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_recordings_hold_no_flag_unheard_of() {
+fn all_flags_of_the_recordings_are_known() {
     // Flags that have another road here, or none because nothing is printed in stream-json mode.
     let raw = ["-p", "--forward-subagent-text", "--prompt-suggestions"];
     let mut seen = BTreeSet::new();

@@ -41,16 +41,11 @@ fn forget_times(value: &mut Value) {
 }
 
 #[test]
-fn sessions_of_2_1_325_are_read_as_the_sdk_reads_them() {
-    check("2.1.325");
-}
-
-#[test]
-fn sessions_of_2_0_77_are_read_as_the_sdk_reads_them() {
-    check("2.0.77");
-}
-
-#[test]
-fn sessions_of_1_0_128_are_read_as_the_sdk_reads_them() {
-    check("1.0.128");
+fn sessions_of_every_version_are_read_as_the_sdk_reads_them() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let entries = std::fs::read_dir(fixtures).unwrap().map(Result::unwrap);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let versions: Vec<_> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    assert!(versions.len() >= 3, "{versions:?}");
+    versions.iter().for_each(|version| check(version));
 }

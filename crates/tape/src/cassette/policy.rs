@@ -24,7 +24,7 @@ pub enum Record {
     Always,
 }
 
-/// What holds, and why nothing is recorded if so.
+/// The decision, and why nothing is recorded.
 pub(super) fn policy(
     variable: Option<&OsStr>,
     ci: Option<&OsStr>,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_recorded_in_ci_unless_somebody_says_so() {
+    fn nothing_is_recorded_in_ci_by_default() {
         use Record::{Always, Missing, Never};
         assert_eq!(of(None, None, None), Missing);
         for ci in ["true", "1", "yes"] {
@@ -74,7 +74,7 @@ mod tests {
         }
         assert_eq!(of(Some("1"), None, None), Always);
         assert_eq!(of(Some("0"), None, None), Missing);
-        // Whoever forbids it in the environment is obeyed.
+        // The environment overrides the test.
         assert_eq!(of(Some("never"), None, Some(Always)), Never);
         assert_eq!(of(Some("always"), None, Some(Never)), Never);
     }

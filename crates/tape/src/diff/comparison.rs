@@ -175,8 +175,8 @@ impl Turn {
         }
     }
 
-    /// Both have this. Whether it came where it belongs: pairs that stand in the same order on both
-    /// sides are found in that order, however the sides are told.
+    /// Takes an event of both sides. Returns whether it is in order: the words of an agent must have the same order on both
+    /// sides.
     fn is_in_order(&mut self, event: &Happened, at: [u64; 2]) -> bool {
         let Some(agent) = event.said_by() else { return true };
         let said = self.said.entry(agent).or_default();
@@ -347,8 +347,8 @@ impl Comparison {
     }
 }
 
-/// Which of the second events may be the same as each of the first, told differently. Results of the same call find each other
-/// first: calls that are carried out beside each other end in any order. For all others, their order decides.
+/// Pairs events of both sides that may be the same with different fields. Results of the same call are paired
+/// first, because parallel calls end in any order. All others are paired by their order.
 fn pairs(a: &[Happened], b: &[Happened]) -> Vec<Option<usize>> {
     let mut pairs = vec![None; a.len()];
     let mut taken = vec![false; b.len()];
@@ -372,18 +372,18 @@ fn pairs(a: &[Happened], b: &[Happened]) -> Vec<Option<usize>> {
 }
 
 /// Reports each field in which two values differ.
-fn each_field(path: &str, a: &Value, b: &Value, tell: &mut impl FnMut(&str, &Value, &Value)) {
+fn each_field(path: &str, a: &Value, b: &Value, report: &mut impl FnMut(&str, &Value, &Value)) {
     if let (Value::Object(first), Value::Object(second)) = (a, b) {
         let keys: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
         for key in keys {
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
             let [a, b] = [first, second].map(|map| of(map).unwrap_or_default());
-            each_field(&path, &a, &b, tell);
+            each_field(&path, &a, &b, report);
         }
         return;
     }
     if a != b {
-        tell(path, a, b);
+        report(path, a, b);
     }
 }

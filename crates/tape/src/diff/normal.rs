@@ -73,13 +73,13 @@ const FORMS: &[(&str, &str)] = &[
     (r"\b(msg|req|toolu|srvtoolu)_[A-Za-z0-9]{8,}\b", "<id>"),
 ];
 
-/// Tools that start a sub-agent, which is called as the call is.
+/// Tools that start a sub-agent, which has the id of the call.
 const STARTS: &[&str] = &["Agent", "Task"];
 
 #[derive(Debug)]
 pub(super) struct Normal {
     forms: Vec<(Regex, &'static str)>,
-    /// Sub-agents, numbered as they are called for: those that work at the same time speak in any order.
+    /// Sub-agents, numbered in the order of their calls: parallel ones write in any order.
     agents: HashMap<String, usize>,
     /// Tool calls without a result, by id.
     calls: HashMap<String, Call>,

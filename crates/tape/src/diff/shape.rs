@@ -82,7 +82,7 @@ fn walk(path: &str, value: &Value, fields: &mut BTreeSet<String>) {
         }
         Value::Array(items) => {
             for item in items {
-                // Blocks are told apart by their type: each has its own fields.
+                // Blocks of different types have different fields.
                 let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
                 walk(&format!("{path}[{kind}]"), item, fields);
             }

@@ -9,12 +9,12 @@ use memchr::memmem;
 /// The longest first line of a block.
 const LONGEST_TITLE: usize = 96;
 
-/// Blocks in a text, and whether the last one goes on after it.
+/// Blocks in a text, and whether the last one continues after it.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     pub(super) spans: Vec<Range<usize>>,
     pub(super) is_open: bool,
-    /// How many bytes were looked at.
+    /// How many bytes were searched.
     pub(super) work: u64,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn find(text: &[u8], is_open: bool) -> Blocks {
     let mut blocks = Blocks::default();
     let mut at = 0;
     if is_open {
-        // What is no line of a key ends it, if nothing else does.
+        // A line that cannot belong to a key ends it.
         let end = end_of(text, 0, &mut blocks.work);
         blocks.is_open = end.is_open;
         if !text.get(..end.body).unwrap_or_default().trim_ascii().is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn find(text: &[u8], is_open: bool) -> Blocks {
     while let Some((start, after)) = next_title(text, at, &mut blocks.work) {
         let end = end_of(text, after, &mut blocks.work);
         blocks.is_open = end.is_open;
-        // A title alone tells nothing.
+        // A title alone is not secret.
         if !text.get(after..end.body).unwrap_or_default().trim_ascii().is_empty() {
             blocks.spans.push(start..end.until);
         }
@@ -43,18 +43,26 @@ pub(super) fn find(text: &[u8], is_open: bool) -> Blocks {
     blocks
 }
 
-/// What a block begins and ends with, and lines end with. One search for all of them, which never goes further than
+/// The first words of a block.
+static TITLES: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(["BEGIN ", "PuTTY-User-Key-File"]).ok());
+
+/// What a block begins and ends with, and the ends of lines. One search for all of them, which never goes further than
 /// the nearest.
 static MARKS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::new(["\n", "BEGIN ", "END ", "PuTTY-User-Key-File"]).ok());
 
 const NEWLINE: usize = 0;
-const BEGIN: usize = 1;
 const END: usize = 2;
 
-/// The next of the marks: which, and where.
-fn next_mark(text: &[u8], from: usize, work: &mut u64) -> Option<(usize, Range<usize>)> {
-    let found = MARKS.as_ref()?.find(text.get(from..)?);
+/// The next of these marks: which, and where.
+fn next_mark(
+    marks: &Option<AhoCorasick>,
+    text: &[u8],
+    from: usize,
+    work: &mut u64,
+) -> Option<(usize, Range<usize>)> {
+    let found = marks.as_ref()?.find(text.get(from..)?);
     let span = found
         .as_ref()
         .map_or(text.len()..text.len(), |found| from + found.start()..from + found.end());
@@ -83,10 +91,10 @@ fn title_end(text: &[u8], at: usize) -> (&[u8], usize) {
 /// The first line of the next block: where it begins, and where it ends.
 fn next_title(text: &[u8], mut from: usize, work: &mut u64) -> Option<(usize, usize)> {
     loop {
-        let (mark, span) = next_mark(text, from, work)?;
+        let (mark, span) = next_mark(&TITLES, text, from, work)?;
         from = span.end;
         match mark {
-            BEGIN => {
+            0 => {
                 let (label, end) = title_end(text, span.end);
                 let is_secret = memmem::find(label, b"PRIVATE KEY").is_some()
                     || memmem::find(label, b"SECRET KEY").is_some()
@@ -99,7 +107,6 @@ fn next_title(text: &[u8], mut from: usize, work: &mut u64) -> Option<(usize, us
                     return Some((span.start - spaces - dashes, end));
                 }
             }
-            NEWLINE | END => {}
             _ => {
                 // The version and the kind of the key are in the same line.
                 let rest = text.get(span.end..)?;
@@ -113,9 +120,9 @@ fn next_title(text: &[u8], mut from: usize, work: &mut u64) -> Option<(usize, us
 
 /// Where a block ends.
 struct End {
-    /// Where what is secret in it ends.
+    /// The end of its secret part.
     body: usize,
-    /// Where its last line ends.
+    /// The end of its last line.
     until: usize,
     /// It has no last line in this text, and all of the rest belongs to it.
     is_open: bool,
@@ -133,7 +140,7 @@ fn end_of(text: &[u8], from: usize, work: &mut u64) -> End {
     let (mut at, mut body) = (from, from);
     let mut look = from;
     loop {
-        let found = next_mark(text, look, work);
+        let found = next_mark(&MARKS, text, look, work);
         let (mark, span) = found.unwrap_or((NEWLINE, text.len()..text.len()));
         look = span.end;
         let spaces =
@@ -242,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ends_where_it_says_or_where_it_no_longer_looks_like_one() {
+    fn a_block_ends_at_its_last_line_or_where_it_no_longer_looks_like_a_key() {
         let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj";
         let whole = format!(
             "-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\n-----END RSA PRIVATE KEY-----"
@@ -258,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_work_grows_with_the_text_and_not_faster() {
+    fn the_work_is_linear_in_the_length_of_the_text() {
         for part in [
             "-----BEGIN PRIVATE KEY-----",
             "-----BEGIN PRIVATE KEY-----\n",

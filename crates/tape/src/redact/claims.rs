@@ -23,15 +23,15 @@ impl What {
     }
 }
 
-/// A part of a text, and what stands there instead.
+/// A part of a text and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) span: Range<usize>,
     pub(super) new: String,
 }
 
-/// Claims in the order of the text, none over another. Where some overlap, all of it is replaced, and called as
-/// the longest is. A secret goes before a person: the end of a password is not half an address.
+/// Claims in the order of the text, without overlaps. Overlapping claims are replaced as one, named after
+/// the longest. A secret has precedence over a person: the end of a password is not half an address.
 pub(super) fn settled(mut claims: Vec<Claim>) -> Vec<Claim> {
     claims.retain(|claim| !claim.span.is_empty());
     claims.sort_by_key(|claim| (claim.span.start, std::cmp::Reverse(claim.span.end)));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_that_overlap_go_together() {
+    fn overlapping_secrets_are_replaced_as_one() {
         assert_eq!(spans(vec![secret(4..8), secret(0..5), secret(9..9)]), [(0, 8)]);
         assert_eq!(spans(vec![secret(0..9), secret(2..3), secret(9..12)]), [(0, 9), (9, 12)]);
     }

@@ -1,10 +1,10 @@
-//! Fields whose names say what their values are.
+//! Fields whose name indicates the kind of their value.
 
 use super::judge::is_basic;
 use super::value::is_key_of_a_kind;
 use super::words::NOT_TELLING;
 
-/// Fields that name a person or an account, wherever they stand.
+/// Fields that name a person or an account, in any object.
 const ACCOUNT: &[&str] = &[
     "email",
     "emailAddress",
@@ -22,10 +22,10 @@ const ACCOUNT: &[&str] = &[
     "full_name",
 ];
 
-/// Fields that do so in an account. Models have them, too.
+/// Fields that name a person only inside an account object. Models have them, too.
 const IN_ACCOUNT: &[&str] = &["displayName", "display_name", "name", "uuid"];
 
-/// Fields whose values are words of the wire, whatever the user is called.
+/// Fields whose values are words of the wire, even if a user has the same name.
 const WIRE: &[&str] = &[
     "type",
     "subtype",
@@ -44,7 +44,7 @@ const WIRE: &[&str] = &[
 /// Fields that name the field beside them.
 const NAMES: &[&str] = &["name", "key", "variable", "var", "header", "field"];
 
-/// How fields with a secret in them end, without what joins their words.
+/// The ends of the names of secret fields, without separators.
 const SECRETS: &[&str] = &[
     "secret",
     "secrets",
@@ -64,7 +64,7 @@ const SECRETS: &[&str] = &[
     "secretkeybase",
 ];
 
-/// The name of the field that a path leads to, and of the one around it. Only its end is looked at.
+/// The last field of a path and its parent. Only the end of the path is used.
 pub(super) fn last_names(path: &str) -> (&str, &str) {
     let mut start = path.len().saturating_sub(256);
     while !path.is_char_boundary(start) {

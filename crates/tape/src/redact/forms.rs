@@ -1,30 +1,42 @@
-//! The table of forms: what gives a secret away by how it begins, or by what stands before it.
+//! The table of forms: secrets that are recognised by how they begin, or by the text before them.
 //!
-//! To add one, add a line: its name, words one of which every text with it contains, a short expression, and how
-//! far the secret goes on after that. `<B>` stands for the beginning of a word. If the expression has a group, the secret begins there, and what is before it is
-//! kept. Expressions match at most a few hundred bytes (a test checks it), so that no text takes long.
+//! To add one, add a line: its name, its anchors, a short expression, and how far the secret continues after the match.
+//! Every match contains one of the anchors. `<B>` is the beginning of a word. If the expression has a group, the secret
+//! begins there, and what is before it is kept.
+//!
+//! One pass over a text finds all anchors. The expression of a form then searches only around its anchors: a match is at most
+//! a few hundred bytes long (a test checks it). A form whose anchors are frequent has a cheap check of what is around
+//! them ([`Form::near`]).
 
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::AhoCorasick;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
 
 use super::judge::{is_basic, is_private_key, is_web_token, looks_random};
 
-/// What gives a secret away.
+/// Whether the anchor at this place of a text can be a part of a match.
+type Near = fn(&[u8], Range<usize>) -> bool;
+
+/// A form of secret.
 #[derive(Debug)]
 pub(super) struct Form {
-    /// What it is, for people.
+    /// The name, for reports.
     name: &'static str,
-    /// Words, one of which is in every text that it is in: most texts have none of them.
+    /// Words, one of which is in every match. Most texts have none of them.
     anchors: &'static str,
+    /// A cheap check of the anchor.
+    near: Option<Near>,
     pub(super) pattern: &'static str,
     pub(super) until: Until,
-    /// Whether something of this form is a secret indeed.
+    /// Whether a match is really a secret.
     pub(super) check: Option<fn(&[u8]) -> bool>,
 }
 
-/// How far a secret goes on after what its expression matches.
+/// How far a secret continues after the match of its expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
     /// Not at all.
@@ -35,9 +47,9 @@ pub(super) enum Until {
     Word,
     /// In quotes, or nothing.
     Quoted,
-    /// To the end of the line, or of the text in quotes that it stands in.
+    /// To the end of the line, or of the quoted text around it.
     Line,
-    /// The value of a name that gives it away: see [`super::value`].
+    /// The value after a name such as `password`: see [`super::value`].
     Value,
 }
 
@@ -49,7 +61,7 @@ const fn form(
     pattern: &'static str,
     until: Until,
 ) -> Form {
-    Form { name, anchors, pattern, until, check: None }
+    Form { name, anchors, near: None, pattern, until, check: None }
 }
 
 impl Form {
@@ -61,6 +73,12 @@ impl Form {
 
     const fn check(mut self, check: fn(&[u8]) -> bool) -> Self {
         self.check = Some(check);
+        self
+    }
+
+    /// Searches only around anchors for which this holds. It must hold for at least one anchor of every match.
+    const fn near(mut self, near: Near) -> Self {
+        self.near = Some(near);
         self
     }
 }
@@ -93,7 +111,7 @@ const KEYS: &[Form] = &[
     form("Slack app token", "xapp-", r"<B>xapp-[A-Za-z0-9-]{10}", DASHED),
     form("Slack webhook", "hooks.slack", r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_-]{8})", Not(b"_-/")),
     form("Discord webhook", "/webhooks/", r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{5,24}/([A-Za-z0-9_-]{10})", DASHED),
-    form("Discord token", ".", r"<B>[MNO][A-Za-z0-9_-]{23,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}", DASHED),
+    form("Discord token", ".", r"<B>[MNO][A-Za-z0-9_-]{23,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}", DASHED).near(near_discord),
     form("Telegram bot token", ":AA", r"(?:<B>|bot)([0-9]{8,10}:[A-Za-z0-9_-]{35})", DASHED).random(),
     form("Teams webhook", "webhook.office.com", r"webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{16})", Not(b"-/@")),
     form("other webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8})", Not(b"/")),
@@ -110,14 +128,14 @@ const KEYS: &[Form] = &[
     form("Azure client secret", "Q~", r"<B>[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31}", Not(b"_-.~")),
     form("Azure function key", "code=", r"[?&]code=([A-Za-z0-9_/+-]{40})", BASE64).random(),
     form("SendGrid key", "SG.", r"<B>SG\.[A-Za-z0-9_-]{12}", DOTTED).random(),
-    form("Twilio key", "SK", r"<B>SK[0-9a-f]{32}\b{end-half}", Here),
+    form("Twilio key", "SK", r"<B>SK[0-9a-f]{32}\b{end-half}", Here).near(before_hex),
     form("Mailgun key", "key-", r"<B>key-[0-9a-f]{32}\b{end-half}", Here),
-    form("Mailgun private key", "-", r"<B>[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b{end-half}", Here),
+    form("Mailgun private key", "-", r"<B>[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b{end-half}", Here).near(after_hex),
     form("Mailchimp key", "-us", r"<B>[0-9a-f]{32}-us[0-9]{1,2}\b{end-half}", Here),
     form("npm token", "npm_", r"<B>npm_[A-Za-z0-9]{16}", SNAKE).random(),
     form("PyPI token", "pypi-", r"<B>pypi-[A-Za-z0-9_-]{16}", DASHED).random(),
     form("Vault token", "hvs. hvb. hvr.", r"<B>hv[sbr]\.[A-Za-z0-9_-]{12}", DASHED),
-    form("old Vault token", "s.", r"<B>s\.[A-Za-z0-9]{24}\b{end-half}", Here).random(),
+    form("old Vault token", "s.", r"<B>s\.[A-Za-z0-9]{24}\b{end-half}", Here).random().near(before_letters),
     form("DigitalOcean token", "dop_v1_ doo_v1_ dor_v1_", r"<B>do[opr]_v1_[a-f0-9]{12}", PLAIN),
     form("Heroku key", "HRKU-", r"<B>HRKU-[A-Za-z0-9_-]{12}", DASHED),
     form("Databricks token", "dapi", r"<B>dapi[a-f0-9]{32}(?:-[0-9])?", PLAIN),
@@ -135,7 +153,7 @@ const KEYS: &[Form] = &[
     form("Linear key", "lin_api_ lin_oauth_", r"<B>lin_(?:api|oauth)_[A-Za-z0-9]{16}", SNAKE),
     form("Notion token", "ntn_ secret_", r"<B>(?:ntn_|secret_)[A-Za-z0-9]{32}", SNAKE).random(),
     form("Figma token", "figd_ figo_ figu_ figr_", r"<B>fig[dour]_[A-Za-z0-9_-]{16}", DASHED),
-    form("Airtable token", "pat", r"<B>pat[A-Za-z0-9]{14}\.[a-f0-9]{32}", PLAIN),
+    form("Airtable token", "pat", r"<B>pat[A-Za-z0-9]{14}\.[a-f0-9]{32}", PLAIN).near(before_letters),
     form("Postman key", "PMAK-", r"<B>PMAK-[a-f0-9]{16}", DASHED),
     form("Grafana token", "glsa_ glc_", r"<B>(?:glsa|glc)_[A-Za-z0-9+/]{16}", BASE64).random(),
     form("Sentry token", "sntrys_ sntryu_", r"<B>sntry[su]_[A-Za-z0-9+/=_-]{16}", BASE64),
@@ -168,15 +186,15 @@ const KEYS: &[Form] = &[
     form("Twitter token", "AAAAAAAAAAAAAAAAAAAA", r"<B>A{20}[A-Za-z0-9%]{24}", Not(b"%_-")).random(),
     form("JSON web token", "eyJ", r"<B>eyJ[A-Za-z0-9_-]{7}", DOTTED).check(is_web_token),
     form("encoded private key", "LS0tLS1CRUdJT", r"LS0tLS1CRUdJT[A-Za-z0-9+/]{24}", BASE64).check(is_private_key),
-    form("password hash", "$", r"\$(?:apr1|[156y]|2[abxy]|argon2(?:id|i|d)|scrypt|7|gy)\$[A-Za-z0-9./$=,+-]{20}", Not(b"./$=,+-")),
+    form("password hash", "$", r"\$(?:apr1|[156y]|2[abxy]|argon2(?:id|i|d)|scrypt|7|gy)\$[A-Za-z0-9./$=,+-]{20}", Not(b"./$=,+-")).near(near_hash),
 ];
 
-/// Secrets that are known by what stands before them: headers, addresses, files.
+/// Secrets that are recognised by the text before them: headers, addresses, files.
 #[rustfmt::skip]
 const PLACES: &[Form] = &[
-    form("URL with a password", "://", r"://[^\s/:@\x22'\\<>`]{0,128}:([^\s/\x22'\\<>`]{1,256})@", Here),
-    form("URL with a token", "://", r"://([A-Za-z0-9_.~-]{16,256})@", Here).random(),
-    form("URL with a token as the user", "://", r"://([A-Za-z0-9_.~-]{16,256}):[^\s/@\x22']{0,64}@", Here).random(),
+    form("URL with a password", "://", r"://[^\s/:@\x22'\\<>`]{0,128}:([^\s/\x22'\\<>`]{1,256})@", Here).near(before_at),
+    form("URL with a token", "://", r"://([A-Za-z0-9_.~-]{16,256})@", Here).random().near(before_at),
+    form("URL with a token as the user", "://", r"://([A-Za-z0-9_.~-]{16,256}):[^\s/@\x22']{0,64}@", Here).random().near(before_at),
     form("authorization", "authorization", r"(?i:authorization)(?:\\{0,8}['\x22`]?\]?[ \t]{0,4}(?:[:=]|=>)|\\{0,8}['\x22`][ \t]{0,4},)[ \t]{0,4}\\{0,8}[fbr]?['\x22`]?(?:[A-Za-z][A-Za-z0-9-]{1,24}[ \t]{1,4})()", Line),
     form("authorization without a scheme", "authorization", r"(?i:authorization)(?:\\{0,8}['\x22`]?\]?[ \t]{0,4}(?:[:=]|=>)|\\{0,8}['\x22`][ \t]{0,4},)[ \t]{0,4}\\{0,8}['\x22`]?([A-Za-z0-9._~+/=:-]{6})", ESCAPED).random(),
     form("bearer token", "bearer", r"<B>(?i:bearer)[ \t]{1,4}([A-Za-z0-9._~+/=-]{6})", Not(b"._~+/=-")).random(),
@@ -201,7 +219,7 @@ const PLACES: &[Form] = &[
 #[rustfmt::skip]
 const COMMANDS: &[Form] = &[
     form("flag", "pass pwd token secret api access private credential auth", r"(?:^|[\s\x22'`(=])--?(?i:[A-Za-z0-9_-]{0,48}(?:password|passwd|passphrase|token|secret|api-?_?key|access-?_?key|secret-?_?key|private-?_?key|credentials?|auth|pass|pwd))[ \t=]()", Word),
-    form("curl -u", "curl wget http xh", r"<B>(?:curl|wget|http|https|xh)(?:\s[^|;]{0,240}?)?\s(?:-u|--user|--proxy-user|-U|-a|--auth)[ \t=]?\\{0,8}['\x22]?[^\s:'\x22\\]{0,128}:()", Word),
+    form("curl -u", "curl wget http xh", r"<B>(?:curl|wget|http|https|xh)(?:\s[^|;]{0,240}?)?\s(?:-u|--user|--proxy-user|-U|-a|--auth)[ \t=]?\\{0,8}['\x22]?[^\s:'\x22\\]{0,128}:()", Word).near(before_space),
     form("curl -b", "curl", r"<B>curl(?:\s[^|;]{0,240}?)?\s(?:-b|--cookie)[ \t=]?\\{0,8}['\x22]?([^\s'\x22\\=]{1,64}=[^\s'\x22\\]{1,256})", Here),
     form("mysql -p", "mysql mariadb", r"<B>(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb|mariadb-dump|mysql_upgrade)(?:\s[^|;\n]{0,200}?)?\s-p([^\s-])", Word),
     form("sshpass", "sshpass", r"<B>sshpass[ \t]{1,4}-p[ \t]{0,4}()", Word),
@@ -217,17 +235,17 @@ const COMMANDS: &[Form] = &[
     form("smbclient -U", "smbclient rpcclient net mount wmic", r"<B>(?:smbclient|rpcclient|net|mount|wmic)(?:\s[^|;\n]{0,160}?)?\s-U[ \t=]?\\{0,8}['\x22]?[^\s%'\x22]{1,64}%()", Word),
     form("ssh-keygen -N", "ssh-keygen", r"<B>ssh-keygen(?:\s[^|;\n]{0,160}?)?\s-[NP][ \t]()", Word),
     form("--from-literal", "--from-literal", r"--from-literal[= \t]\\{0,8}['\x22]?[^\s='\x22]{1,64}=()", Word),
-    form("echo into a prompt", "|", r"<B>(?:echo|printf)[ \t]{1,4}(?:-[neE]{1,3}[ \t]{1,4})?\\{0,8}['\x22]?([^\s'\x22|\\]{3,128})\\{0,8}[n'\x22]{0,2}[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4}-S|[a-z /.-]{1,48}--password-stdin|(?:sudo[ \t])?chpasswd|[^|\n]{1,120}--password-stdin)", Here),
+    form("echo into a prompt", "echo printf", r"<B>(?:echo|printf)[ \t]{1,4}(?:-[neE]{1,3}[ \t]{1,4})?\\{0,8}['\x22]?([^\s'\x22|\\]{3,128})\\{0,8}[n'\x22]{0,2}[ \t]{0,4}\|[ \t]{0,4}(?:sudo[ \t]{1,4}-S|[a-z /.-]{1,48}--password-stdin|(?:sudo[ \t])?chpasswd|[^|\n]{1,120}--password-stdin)", Here),
     form("set a variable", "setenv setx ENV ARG set", r"(?:<B>(?:setenv|setx|ENV|ARG|set[ \t]-[A-Za-z]{1,4})[ \t]{1,4})(?i:[A-Za-z0-9_]{0,64}(?:PASSWORD|PASSWD|PASS|PASSPHRASE|TOKEN|SECRET|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY))[ \t]{1,4}()", Word),
     form("configure", "config secret", r"(?i:<B>(?:config|configure|secret)[ \t]{1,4}(?:--?[a-z]{1,16}[ \t]{1,4}){0,3}(?:set[ \t]{1,4})?[A-Za-z0-9_./:-]{0,96}(?:secret_access_key|session_token|token|password|secret|api_?key))[ \t]{1,4}()", Word),
     form("net user", "net", r"<B>net[ \t]{1,4}user[ \t]{1,4}\S{1,64}[ \t]{1,4}()", Word).random(),
     form("gh secret set", "gh", r"<B>gh[ \t]{1,4}secret[ \t]{1,4}set\s[^|;\n]{0,120}?(?:-b|--body)[ \t=]()", Word),
 ];
 
-/// A value after a name that gives it away. What the value is, is found out in [`super::value`].
+/// A value after a name such as `password`. [`super::value`] finds its extent.
 #[rustfmt::skip]
 const NAMED: &[Form] = &[
-    form("value of a telling name", "pass pwd secret token credential key mnemonic seed recovery _auth", r#"(?xi)
+    form("value after a secret name", "pass pwd secret token credential key mnemonic seed recovery _auth", r#"(?xi)
         (?P<word> passwords? | passwd | passphrase | passcode | pwd | pass | secrets? | token | credentials?
           | key | mnemonic | seed_?phrase | recovery_?(?:code|phrase) | _auth )
         (?: [_-]? (?: base | value | prod | production | dev | test | staging | live | primary | secondary | plain
@@ -238,12 +256,12 @@ const NAMED: &[Form] = &[
         [\ \t]{0,24} ()"#, Value),
 ];
 
-/// All of them, in the order in which they are looked for.
+/// All forms, in the order in which they are searched.
 fn all() -> impl Iterator<Item = &'static Form> {
     KEYS.iter().chain(PLACES).chain(COMMANDS).chain(NAMED)
 }
 
-/// The names of all forms that are looked for, for people: `GitHub token`, `curl -u`.
+/// The names of all forms: `GitHub token`, `curl -u`.
 ///
 /// ```
 /// assert!(duologue_tape::redact::forms().any(|form| form == "GitHub token"));
@@ -252,32 +270,93 @@ pub fn forms() -> impl Iterator<Item = &'static str> {
     all().map(|form| form.name)
 }
 
-/// The forms, and what finds those that could be in a text.
-#[derive(Debug)]
-struct Table {
-    forms: Vec<(&'static Form, OnceLock<Option<Regex>>)>,
-    anchors: Vec<Anchors>,
+// What is around an anchor.
+
+fn are_all(bytes: Option<&[u8]>, is_it: impl Fn(&u8) -> bool) -> bool {
+    bytes.is_some_and(|bytes| bytes.iter().all(is_it))
 }
 
-/// Words, and the numbers of the forms that need one of them.
+const fn is_hex(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+fn before_hex(text: &[u8], anchor: Range<usize>) -> bool {
+    are_all(text.get(anchor.end..anchor.end + 32), is_hex)
+}
+
+fn after_hex(text: &[u8], anchor: Range<usize>) -> bool {
+    anchor.start >= 32 && are_all(text.get(anchor.start - 32..anchor.start), is_hex)
+}
+
+fn before_letters(text: &[u8], anchor: Range<usize>) -> bool {
+    are_all(text.get(anchor.end..anchor.end + 14), u8::is_ascii_alphanumeric)
+}
+
+/// The first of the two dots.
+fn near_discord(text: &[u8], anchor: Range<usize>) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    text.get(anchor.end + 6) == Some(&b'.')
+        && are_all(text.get(anchor.end..anchor.end + 6), is_digit)
+        && anchor.start >= 24
+        && are_all(text.get(anchor.start - 23..anchor.start), is_digit)
+}
+
+/// The first of the two dollars.
+fn near_hash(text: &[u8], anchor: Range<usize>) -> bool {
+    let after = text.get(anchor.end..).unwrap_or_default();
+    matches!(after.first(), Some(b'a' | b'1' | b'2' | b'5' | b'6' | b'7' | b'y' | b's' | b'g'))
+        && after.iter().take(10).any(|byte| *byte == b'$')
+}
+
+fn before_at(text: &[u8], anchor: Range<usize>) -> bool {
+    let after = text.get(anchor.end..).unwrap_or_default();
+    memchr::memchr(b'@', after.get(..512).unwrap_or(after)).is_some()
+}
+
+/// A name of a program, not the beginning of a URL.
+fn before_space(text: &[u8], anchor: Range<usize>) -> bool {
+    let after = text.get(anchor.end..).unwrap_or_default();
+    let after = after.strip_prefix(b"s").unwrap_or(after);
+    matches!(after.first(), Some(b' ' | b'\t'..=b'\r'))
+}
+
+/// The forms, and one search for all of their anchors.
 #[derive(Debug)]
-struct Anchors {
-    any: AhoCorasick,
-    forms: Vec<usize>,
+struct Table {
+    forms: Vec<(&'static Form, OnceLock<Option<Search>>)>,
+    anchors: Option<AhoCorasick>,
+    /// The anchor of each pattern of `anchors`.
+    words: Vec<Anchor>,
+}
+
+/// A word of a form.
+#[derive(Debug)]
+struct Anchor {
+    word: &'static str,
+    is_any_case: bool,
+    /// The number of the form.
+    form: usize,
+}
+
+/// The expression of a form, and the length of its longest match.
+#[derive(Debug)]
+struct Search {
+    regex: Regex,
+    longest: usize,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let forms: Vec<&'static Form> = all().collect();
-    let anchors = [false, true].into_iter().filter_map(|any_case| {
-        let of_case = forms.iter().enumerate().filter(|(_, form)| form.is_any_case() == any_case);
-        let (words, numbers): (Vec<&str>, Vec<usize>) = of_case
-            .flat_map(|(number, form)| form.anchors().map(move |word| (word, number)))
-            .unzip();
-        let any = AhoCorasick::builder().ascii_case_insensitive(any_case).build(words).ok()?;
-        Some(Anchors { any, forms: numbers })
-    });
-    let anchors = anchors.collect();
-    Table { forms: forms.into_iter().map(|form| (form, OnceLock::new())).collect(), anchors }
+    let anchors = |(number, form): (usize, &'static Form)| {
+        let is_any_case = form.is_any_case();
+        form.anchors().map(move |word| Anchor { word, is_any_case, form: number })
+    };
+    let words: Vec<Anchor> = all().enumerate().flat_map(anchors).collect();
+    let anchors = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words.iter().map(|anchor| anchor.word))
+        .ok();
+    Table { forms: all().map(|form| (form, OnceLock::new())).collect(), anchors, words }
 });
 
 impl Form {
@@ -298,12 +377,16 @@ impl Form {
         pattern.replace("<B>", BEGINNING)
     }
 
-    fn compile(&self) -> Option<Regex> {
-        RegexBuilder::new(&self.expression()).unicode(false).build().ok()
+    fn compile(&self) -> Option<Search> {
+        let expression = self.expression();
+        let mut parser = ParserBuilder::new().unicode(false).utf8(false).build();
+        let longest = parser.parse(&expression).ok()?.properties().maximum_len()?;
+        let regex = RegexBuilder::new(&expression).unicode(false).build().ok()?;
+        Some(Search { regex, longest })
     }
 }
 
-/// Whether an expression has a group that tells where the secret begins.
+/// Whether an expression has a group that marks the beginning of the secret.
 fn has_group(pattern: &str) -> bool {
     let (mut in_class, mut escaped) = (false, false);
     pattern.bytes().zip(pattern.bytes().skip(1)).any(|(byte, next)| {
@@ -318,32 +401,107 @@ fn has_group(pattern: &str) -> bool {
     })
 }
 
-/// The forms that could be in this text, each with its expression.
-pub(super) fn forms_in(text: &[u8]) -> Vec<(&'static Form, &'static Regex)> {
-    let table = &*TABLE;
-    let mut wanted = vec![false; table.forms.len()];
-    for anchors in &table.anchors {
-        for found in anchors.any.find_overlapping_iter(text) {
-            let form = anchors.forms.get(found.pattern().as_usize());
-            if let Some(wanted) = form.and_then(|form| wanted.get_mut(*form)) {
-                *wanted = true;
-            }
+/// A form that could be in a text.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) form: &'static Form,
+    pub(super) regex: &'static Regex,
+    /// The parts of the text that hold all matches, in order and apart. To find the matches in one, search the text up
+    /// to its end, from its start on.
+    pub(super) parts: Vec<Range<usize>>,
+}
+
+/// The forms that could be in this text, in the order of the table.
+pub(super) fn candidates(text: &[u8]) -> Vec<Candidate> {
+    let table: &'static Table = &TABLE;
+    let Some(anchors) = &table.anchors else { return Vec::new() };
+    let mut parts: Vec<Vec<Range<usize>>> = Vec::new();
+    for found in anchors.find_overlapping_iter(text) {
+        let Some(anchor) = table.words.get(found.pattern().as_usize()) else { continue };
+        if !anchor.is_any_case && text.get(found.range()) != Some(anchor.word.as_bytes()) {
+            continue;
+        }
+        let Some((form, search)) = table.forms.get(anchor.form) else { continue };
+        if form.near.is_some_and(|near| !near(text, found.range())) {
+            continue;
+        }
+        let Some(search) = search.get_or_init(|| form.compile()) else { continue };
+        // A match contains the anchor. One byte more shows whether a word ends there.
+        let start = found.end().saturating_sub(search.longest);
+        let end = found.end().saturating_add(search.longest + 1).min(text.len());
+        if parts.is_empty() {
+            parts.resize_with(table.forms.len(), Vec::new);
+        }
+        let Some(parts) = parts.get_mut(anchor.form) else { continue };
+        match parts.last_mut() {
+            Some(last) if start <= last.end => last.end = last.end.max(end),
+            _ => parts.push(start..end),
         }
     }
-    let wanted = table.forms.iter().zip(wanted).filter(|(_, wanted)| *wanted);
-    wanted
-        .filter_map(|((form, regex), _)| {
-            Some((*form, regex.get_or_init(|| form.compile()).as_ref()?))
-        })
-        .collect()
+    let mut candidates = Vec::new();
+    for ((form, search), parts) in table.forms.iter().zip(parts) {
+        if let Some(Some(Search { regex, .. })) = search.get()
+            && !parts.is_empty()
+        {
+            candidates.push(Candidate { form, regex, parts });
+        }
+    }
+    candidates
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// No form may look further than this: see [`forms_in`].
+    /// No match may be longer than this: see [`candidates`].
     const FURTHEST: usize = 1100;
+
+    /// The matches of each form, found in the whole text.
+    fn in_whole(text: &[u8]) -> Vec<(&'static str, Range<usize>)> {
+        let matches = all().flat_map(|form| {
+            let regex = form.compile().unwrap().regex;
+            let found: Vec<_> =
+                regex.find_iter(text).map(|found| (form.name, found.range())).collect();
+            found
+        });
+        matches.collect()
+    }
+
+    fn in_parts(text: &[u8]) -> Vec<(&'static str, Range<usize>)> {
+        let mut all = Vec::new();
+        for Candidate { form, regex, parts } in candidates(text) {
+            let mut at = 0;
+            for part in parts {
+                at = at.max(part.start);
+                while at <= part.end
+                    && let Some(found) = regex.find_at(&text[..part.end], at)
+                {
+                    all.push((form.name, found.range()));
+                    at = found.end().max(found.start() + 1);
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_search_around_anchors_finds_what_a_search_of_the_whole_text_finds() {
+        let values = concat!(
+            "curl -u ann:hunter2 https://x.org; https -a ann:pass x; AKIAABCDEFGHIJKLMNOP SKdeadbeefdeadbeefdeadbeefdeadbeef ",
+            "https://ann:hunter2@x.org https://0123456789abcdef01@x.org/ postgres://u:p@h:5432/d MTA.x ",
+            "MTExMTExMTExMTExMTExMTEx.GabcdE.abcdefghijklmnopqrstuvwxyz0 deadbeefdeadbeefdeadbeefdeadbeef-deadbeef-deadbeef ",
+            "s.abcdefghijklmnopqrstuvw1 patAbCdEfGhIjKlM1.deadbeefdeadbeefdeadbeefdeadbeef echo hunter2 | sudo -S ls ",
+            "$2b$12$abcdefghijklmnopqrstuv $apr1$abcdefgh$ijklmnopqrstuvwxyz <password>x</password> token: abc ",
+            "PASSWORD=hunter2 --token abc 'Authorization: Bearer abcdef123' db.password = \"x\" ",
+        );
+        // The table itself has every anchor, and much that looks like a secret and is none.
+        let table = include_str!("forms.rs");
+        for text in [values.to_owned(), values.repeat(3), format!("{values}{table}{values}")] {
+            let (whole, parts) = (in_whole(text.as_bytes()), in_parts(text.as_bytes()));
+            assert!(whole.len() > 20, "{whole:?}");
+            assert_eq!(whole, parts);
+        }
+    }
 
     #[test]
     fn every_form_is_short_and_has_an_anchor() {
@@ -355,17 +513,12 @@ mod tests {
                 "{}",
                 form.name
             );
-            let mut parser = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build();
-            let parsed = parser.parse(&form.expression()).unwrap();
-            let longest = parsed.properties().maximum_len();
-            assert!(
-                longest.is_some_and(|longest| longest <= FURTHEST),
-                "{}: {longest:?}",
-                form.name
-            );
-            assert!(form.compile().is_some(), "{} is too large", form.name);
+            let search = form.compile();
+            assert!(search.is_some(), "{} is too large, or matches any length", form.name);
+            let longest = search.map_or(0, |search| search.longest);
+            assert!(longest <= FURTHEST, "{}: {longest:?}", form.name);
             if form.until != Here {
-                // What goes on after the match must begin in it.
+                // The part after the match must begin in it.
                 assert!(form.pattern.ends_with(')') || !has_group(form.pattern), "{}", form.name);
             }
         }

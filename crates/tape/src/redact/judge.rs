@@ -1,12 +1,12 @@
-//! Whether something looks like a secret, or like what stands in its place: code, references, words about it.
+//! Whether a text looks like a secret, or like something else in its place: code, a reference, a description.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::mask::is_replaced;
-use super::words::{NO_SECRET, TELLING};
+use super::words::{NO_SECRET, SECRET_WORDS};
 
-/// Whether it names something else: a variable, or what a reader has to fill in.
+/// Whether it is a reference or a placeholder: a variable, or a value to be filled in.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let trimmed = value.trim_ascii();
     let Some(first) = trimmed.first() else { return true };
@@ -27,8 +27,12 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
                     .iter()
                     .all(|byte| byte.is_ascii_alphanumeric() || b"_:@*#?.".contains(byte));
                 let has_lower = name.iter().any(u8::is_ascii_lowercase);
-                // `$ecret123` is no variable that anybody would make.
-                plain && !(has_lower && looks_random(name) && name.len() >= 6 && !tells(&lower))
+                // `$ecret123` is unlikely to be a variable.
+                plain
+                    && !(has_lower
+                        && looks_random(name)
+                        && name.len() >= 6
+                        && !describes_secret(&lower))
             }
         },
         b'%' => (*last == b'%' && is_name(inside)) || trimmed.len() <= 2,
@@ -60,13 +64,13 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         .any(|start| lower.starts_with(start))
 }
 
-/// Whether a word is called after what it is: `my_password`, `authtoken`.
-pub(super) fn tells(lower: &[u8]) -> bool {
-    TELLING.any(|word| memchr::memmem::find(lower, word.as_bytes()).is_some())
+/// Whether a word describes a secret: `my_password`, `authtoken`.
+pub(super) fn describes_secret(lower: &[u8]) -> bool {
+    SECRET_WORDS.any(|word| memchr::memmem::find(lower, word.as_bytes()).is_some())
 }
 
-/// Whether this is no secret, whatever stands before it.
-pub(super) fn is_no_secret(value: &[u8]) -> bool {
+/// Whether this is never a secret, with any name before it.
+pub(super) fn is_never_secret(value: &[u8]) -> bool {
     let lower = value.get(..value.len().min(32)).unwrap_or(value).to_ascii_lowercase();
     value.is_empty() || is_replaced(value) || NO_SECRET.has(&lower)
 }
@@ -79,8 +83,8 @@ pub(super) fn is_code(value: &[u8]) -> bool {
         memchr::memmem::find(value, joint)
             .is_some_and(|at| at > 0 && at + joint.len() < value.len())
     });
-    let is_names =
-        value.iter().all(joined) && (!looks_random(value) || tells(&value.to_ascii_lowercase()));
+    let is_names = value.iter().all(joined)
+        && (!looks_random(value) || describes_secret(&value.to_ascii_lowercase()));
     let is_path = has_joint && is_names;
     // Of a grammar: `1*char`.
     let is_rule =
@@ -108,7 +112,7 @@ pub(super) fn is_code(value: &[u8]) -> bool {
     is_path || is_rule || is_expression || is_builtin
 }
 
-/// An expression or a format, which values are made with or matched by, or a text of several lines.
+/// An expression, a format or a pattern for values, or a text of several lines.
 pub(super) fn is_pattern(value: &[u8]) -> bool {
     let has = |part: &[u8]| memchr::memmem::find(value, part).is_some();
     let marks = [&b"\\w"[..], b"\\d", b"\\s", b"\\W", b"\\S", b"[^", b"(?", b".*", b".+"];
@@ -118,7 +122,7 @@ pub(super) fn is_pattern(value: &[u8]) -> bool {
     marks.iter().any(|mark| has(mark)) || is_format || lines >= 3
 }
 
-/// Whether a text in quotes is about the thing rather than the thing.
+/// Whether a quoted text describes a secret and is not one.
 pub(super) fn is_prose(lower: &[u8]) -> bool {
     let about = [
         "password", "token", "secret", " key", "enter ", "please", "must ", "required", "invalid",
@@ -127,12 +131,12 @@ pub(super) fn is_prose(lower: &[u8]) -> bool {
     about.iter().any(|word| memchr::memmem::find(lower, word.as_bytes()).is_some())
 }
 
-/// Whether there are letters and digits in it, as in what a program made.
+/// Whether it has letters and digits, like generated values.
 pub(super) fn looks_random(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
 
-/// Whether this is signed, or encrypted: more than one part, of which the second is no extension.
+/// Whether this is signed or encrypted: it has several parts, and the second is not a file extension.
 pub(super) fn is_web_token(value: &[u8]) -> bool {
     let mut parts = value.split(|byte| *byte == b'.');
     let is_long = |part: Option<&[u8]>| part.is_some_and(|part| part.len() >= 8);

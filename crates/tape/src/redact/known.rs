@@ -1,34 +1,34 @@
-//! [`Known`]: values that are replaced wherever they stand, as they are or encoded.
+//! [`Known`]: values that are replaced everywhere, plain or encoded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-/// How many values are looked for anywhere. More are replaced only where their form or their name gives them away.
+/// The most values that are replaced everywhere. Further ones are replaced only where their form or name shows them.
 const MOST: usize = 2048;
 
-/// Longer values are known by their beginning.
+/// Longer values are recognised by their beginning.
 const LONGEST: usize = 512;
 
-/// Shorter values give codes that could be anything.
+/// The encodings of shorter values could be anything.
 const SHORTEST_ENCODED: usize = 6;
 
-/// Shorter values are replaced only where they are words of their own.
+/// Shorter values are replaced only where they are separate words.
 const SHORTEST_ANYWHERE: usize = 12;
 
 /// How many values the smallest level holds, and how many times as many the next one.
 const LEVEL: usize = 32;
 const FACTOR: usize = 8;
 
-/// Values that are looked for anywhere.
+/// Values that are replaced everywhere.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     all: HashSet<Vec<u8>>,
-    /// The smallest first. A new value goes into that, and moves on when it is full, so that each value is built
-    /// into few searchers, however many there are.
+    /// The smallest first. A new value goes into that; a full level moves into the next. So each value is built into few
+    /// searchers.
     levels: Vec<Level>,
 }
 
@@ -48,16 +48,16 @@ struct Value {
 #[derive(Clone, Debug)]
 struct Searcher {
     any: AhoCorasick,
-    /// For each needle: its value, and how it is written.
-    needles: Vec<(usize, Writing)>,
+    /// For each needle: the values that are written like this, and how.
+    needles: Vec<Vec<(usize, Writing)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Writing {
     Plain,
     Hex,
-    /// How many digits before and after hold a part of the value, too.
-    Base64(usize, usize),
+    /// How many bytes before the value are encoded with it, modulo 3. The digits at its ends hold a part of the value, too.
+    Base64(usize),
 }
 
 /// A known value in a text.
@@ -76,7 +76,7 @@ impl Known {
         self.all.len()
     }
 
-    /// Looks for this value from here on; if `encoded`, in Base64 and hex, too.
+    /// Adds a value; with `encoded`, also in Base64 and hex.
     pub(super) fn add(&mut self, value: &[u8], encoded: bool) {
         let bytes = head(value).to_vec();
         if self.all.len() >= MOST || !self.all.insert(bytes.clone()) {
@@ -96,7 +96,7 @@ impl Known {
         self.levels.push(Level { values: more, searcher: None });
     }
 
-    /// Where known values stand in a text. Of those that begin at the same place, the longest.
+    /// Finds known values in a text. Of those that begin at the same position, the longest.
     pub(super) fn find<'a>(&'a mut self, text: &[u8], mut found: impl FnMut(Found<'a>)) {
         for level in &mut self.levels {
             if level.searcher.is_none() {
@@ -104,12 +104,22 @@ impl Known {
             }
             let Some(searcher) = &level.searcher else { continue };
             for hit in searcher.any.find_iter(text) {
-                let Some((value, writing)) = searcher.needles.get(hit.pattern().as_usize()) else {
+                let Some(needles) = searcher.needles.get(hit.pattern().as_usize()) else {
                     continue;
                 };
-                let Some(value) = level.values.get(*value) else { continue };
-                if let Some(span) = writing.span(text, hit.start()..hit.end()) {
-                    found(Found { span, value: &value.bytes });
+                let values = needles.iter().filter_map(|(value, writing)| {
+                    Some((&level.values.get(*value)?.bytes, *writing))
+                });
+                // The digits around the hit distinguish values that differ only in their last bits.
+                let is_it = |(value, writing): &(&'a Vec<u8>, Writing)| {
+                    writing.has_ends(text, hit.range(), value)
+                };
+                let exact = values.clone().find(is_it);
+                let Some((value, writing)) = exact.or_else(|| values.clone().next()) else {
+                    continue;
+                };
+                if let Some(span) = writing.span(text, hit.range(), value.len()) {
+                    found(Found { span, value });
                 }
             }
         }
@@ -126,14 +136,21 @@ impl Searcher {
             return None;
         }
         let mut texts: Vec<Vec<u8>> = Vec::new();
-        let mut needles = Vec::new();
+        let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut needles: Vec<Vec<(usize, Writing)>> = Vec::new();
         for (number, value) in values.iter().enumerate() {
-            texts.push(value.bytes.clone());
-            needles.push((number, Writing::Plain));
+            let mut all = vec![(value.bytes.clone(), Writing::Plain)];
             if value.encoded && value.bytes.len() >= SHORTEST_ENCODED {
-                for (text, writing) in encodings(&value.bytes) {
+                all.extend(encodings(&value.bytes));
+            }
+            for (text, writing) in all {
+                let needle = *numbers.entry(text.clone()).or_insert_with(|| {
                     texts.push(text);
-                    needles.push((number, writing));
+                    needles.push(Vec::new());
+                    needles.len() - 1
+                });
+                if let Some(needle) = needles.get_mut(needle) {
+                    needle.push((number, writing));
                 }
             }
         }
@@ -161,7 +178,7 @@ fn encodings(value: &[u8]) -> Vec<(Vec<u8>, Writing)> {
         let bits = shifted.len() * 8;
         // Only digits that hold nothing but the value are sure.
         let sure = (before * 8).div_ceil(6)..bits / 6;
-        let writing = Writing::Base64(usize::from(before > 0), usize::from(bits % 6 > 0));
+        let writing = Writing::Base64(before);
         for text in [STANDARD_NO_PAD.encode(&shifted), URL_SAFE_NO_PAD.encode(&shifted)] {
             let text = text.get(sure.clone()).unwrap_or_default().as_bytes().to_vec();
             if !text.is_empty() && all.iter().all(|(other, _)| *other != text) {
@@ -173,17 +190,46 @@ fn encodings(value: &[u8]) -> Vec<(Vec<u8>, Writing)> {
 }
 
 impl Writing {
+    /// Whether the digits before and after a hit hold the first and last bits of the value.
+    fn has_ends(self, text: &[u8], hit: Range<usize>, value: &[u8]) -> bool {
+        let Self::Base64(shift) = self else { return true };
+        let shifted = [vec![0; shift], value.to_vec()].concat();
+        let bit = |number: usize| {
+            shifted.get(number / 8).is_some_and(|byte| byte >> (7 - number % 8) & 1 == 1)
+        };
+        let (first, last) = (shift * 8, shifted.len() * 8);
+        // The digit at this place of the text must agree with those of its bits that are the value's.
+        let agrees = |place: Option<usize>, number: usize| {
+            let digit = place.and_then(|place| text.get(place)).and_then(|digit| digit_of(*digit));
+            digit.is_none_or(|digit| {
+                (0..6).all(|at| {
+                    let number = number * 6 + at;
+                    let is_set = digit >> (5 - at) & 1 == 1;
+                    !(first..last).contains(&number) || is_set == bit(number)
+                })
+            })
+        };
+        let sure = first.div_ceil(6)..last / 6;
+        let before = first % 6 == 0 || agrees(hit.start.checked_sub(1), sure.start - 1);
+        let after = last % 6 == 0 || agrees(Some(hit.end), sure.end);
+        before && after
+    }
+
     /// The part of the text that is replaced, or `None` if this is a part of something else.
-    fn span(self, text: &[u8], hit: Range<usize>) -> Option<Range<usize>> {
+    fn span(self, text: &[u8], hit: Range<usize>, length: usize) -> Option<Range<usize>> {
         match self {
             Self::Plain if hit.len() >= SHORTEST_ANYWHERE => Some(hit),
             Self::Plain => {
                 let before = text.get(..hit.start)?;
-                let goes_on = text.get(hit.end).is_some_and(u8::is_ascii_alphanumeric);
-                (starts_word(before) && !goes_on).then_some(hit)
+                let continues = text.get(hit.end).is_some_and(u8::is_ascii_alphanumeric);
+                (starts_word(before) && !continues).then_some(hit)
             }
             Self::Hex => Some(hit),
-            Self::Base64(before, after) => {
+            Self::Base64(shift) => {
+                let (before, after) = (
+                    usize::from(shift > 0),
+                    usize::from(!((shift + length) * 8).is_multiple_of(6)),
+                );
                 let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
                 let count = |bytes: &mut dyn Iterator<Item = &u8>, most: usize| {
                     bytes.take(most).take_while(is_digit).count()
@@ -197,6 +243,18 @@ impl Writing {
             }
         }
     }
+}
+
+/// The six bits of a Base64 digit, of either alphabet.
+fn digit_of(digit: u8) -> Option<u8> {
+    Some(match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
 }
 
 /// Whether a word can begin after this: the `n` of an escaped line end, the `m` of a colour and the `A` of
@@ -234,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_found_encoded_wherever_it_lies() {
+    fn an_encoded_value_is_found_at_any_offset() {
         let mut known = Known::default();
         known.add(b"hunter2?~!", true);
         for before in ["", "a", "ab", "abc", "ann:"] {
@@ -245,7 +303,7 @@ mod tests {
                 {
                     let found = found(&mut known, &code);
                     assert_eq!(found.len(), 1, "{code}");
-                    // What is left of it tells at most what was around the value.
+                    // The rest encodes at most the text around the value.
                     assert!(found[0].len() * 6 >= "hunter2?~!".len() * 8, "{found:?} of {code}");
                 }
             }
@@ -254,7 +312,22 @@ mod tests {
     }
 
     #[test]
-    fn a_short_value_is_a_word_of_its_own() {
+    fn encoded_values_that_differ_only_in_their_last_bits_are_distinguished() {
+        let values = ["hunter2?~0", "hunter2?~1", "hunter2?~2", "hunter2?~3"];
+        let mut known = Known::default();
+        values.iter().for_each(|value| known.add(value.as_bytes(), true));
+        for value in values {
+            for before in ["", "a", "ab"] {
+                let code = STANDARD.encode(format!("{before}{value}x"));
+                let mut named = Vec::new();
+                known.find(code.as_bytes(), |found| named.push(found.value.to_vec()));
+                assert_eq!(named, [value.as_bytes()], "{code}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_value_must_be_a_separate_word() {
         let mut known = Known::default();
         known.add(b"hunter2", false);
         for text in

@@ -1,18 +1,18 @@
-//! The words that stand instead of something.
+//! Replacements: how they are written and recognised.
 
 use std::sync::LazyLock;
 
 use memchr::memmem;
 use regex::Regex;
 
-/// What stands instead of a key of Anthropic's: programs look at its beginning.
+/// The replacement of an Anthropic key. It keeps the prefix, which programs check.
 pub(super) const ANTHROPIC: &str = "sk-ant-redacted-";
 pub(super) const SECRET: &str = "secret-";
 pub(super) const ACCOUNT: &str = "account-";
 pub(super) const CHOSEN: &str = "redacted-";
 pub(super) const USER: &str = "user";
 
-/// Whether this is what stands instead of something.
+/// Whether this is a replacement.
 pub(super) fn is_replaced(value: &[u8]) -> bool {
     let value = value.strip_suffix(b"@example.com").unwrap_or(value);
     [SECRET, ANTHROPIC, ACCOUNT, CHOSEN, USER].iter().any(|word| {
@@ -21,7 +21,7 @@ pub(super) fn is_replaced(value: &[u8]) -> bool {
     })
 }
 
-/// Whether something was replaced in this value before: what is left of it is no secret.
+/// Whether a part of this value is a replacement. The rest of it is not secret.
 pub(super) fn has_replaced(value: &[u8]) -> bool {
     let words = [SECRET, CHOSEN].map(str::as_bytes);
     words.iter().any(|word| {
@@ -30,14 +30,14 @@ pub(super) fn has_replaced(value: &[u8]) -> bool {
     })
 }
 
-/// Whether this ends in what stands instead of something.
+/// Whether this ends in a replacement.
 pub(super) fn ends_replaced(name: &[u8]) -> bool {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let word = name.get(..name.len() - digits).unwrap_or_default();
     digits > 0 && [SECRET, ACCOUNT, CHOSEN].iter().any(|mask| word.ends_with(mask.as_bytes()))
 }
 
-/// What stands instead of something.
+/// A replacement.
 static MASK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?:sk-ant-redacted-|secret-|account-|redacted-)[0-9]+|user[0-9]+(?:@example\.com)?",
@@ -45,7 +45,7 @@ static MASK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Whether this could have been the other before things were replaced in that.
+/// Whether the first could become the second by redaction.
 pub(crate) fn is_masked(text: &str, redacted: &str) -> bool {
     let Some(mask) = &*MASK else { return false };
     let pieces: Vec<&str> = mask.split(redacted).collect();

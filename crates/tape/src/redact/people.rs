@@ -1,4 +1,4 @@
-//! Names of people: e-mail addresses, home folders, and the names in them wherever else they stand.
+//! Personal names: e-mail addresses, home folders, and the names in them.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,8 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::mask::is_replaced;
 
-/// Names that are no person's.
-const NOBODY: &[&str] = &[
+/// User names that are not personal.
+const GENERIC: &[&str] = &[
     "root",
     "user",
     "users",
@@ -46,7 +46,7 @@ static PLACES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 
-/// Claude Code makes one word of a path. Where a name ends in it is known only if the name is, so this comes last.
+/// Claude Code turns a path into one word. Where a name ends in it is known only if the name is, so this comes last.
 static FOLDERS: LazyLock<Option<Regex>> =
     LazyLock::new(|| compiled(r"-(?:home|Users)-(?P<folder>[A-Za-z0-9]{1,64})"));
 
@@ -67,12 +67,12 @@ pub(super) fn folders(text: &[u8]) -> Option<&'static Regex> {
     (has(b"-home-") || has(b"-Users-")).then(|| FOLDERS.as_ref())?
 }
 
-/// Whether this is nobody's name.
-pub(super) fn is_nobody(name: &[u8]) -> bool {
-    NOBODY.iter().any(|nobody| nobody.as_bytes().eq_ignore_ascii_case(name)) || is_replaced(name)
+/// Whether this name is not personal.
+pub(super) fn is_generic(name: &[u8]) -> bool {
+    GENERIC.iter().any(|generic| generic.as_bytes().eq_ignore_ascii_case(name)) || is_replaced(name)
 }
 
-/// Whether this address is anybody's to know.
+/// Whether this address is public.
 pub(super) fn is_public(address: &[u8]) -> bool {
     address.ends_with(b"@example.com") || address == b"noreply@anthropic.com"
 }

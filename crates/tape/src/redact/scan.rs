@@ -1,4 +1,4 @@
-//! Where the names and values of a JSON text stand, without changing anything else in it.
+//! Finds the names and values of a JSON text, so that they can be replaced without changing anything else.
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ pub(crate) enum Kind {
 /// A line that nests deeper is left to the rules for text.
 const DEEPEST: usize = 200;
 
-/// Goes through the names and values of a text, in order: where each stands in the structure
-/// (`message.content[].text`), and where in the text, quotes included. `None` if this is no JSON object or list; then
-/// some may have been visited already.
+/// Visits the names and values of a text in order, with the path of each in the structure
+/// (`message.content[].text`) and its range in the text, including quotes. Returns `None` if this is not a JSON object or list;
+/// some may have been visited by then.
 pub(crate) fn walk(bytes: &[u8], visit: impl FnMut(&str, Kind, Range<usize>)) -> Option<()> {
     if !matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
         return None;
@@ -125,14 +125,12 @@ impl<F: FnMut(&str, Kind, Range<usize>)> Scan<'_, F> {
         let start = self.at;
         self.take(b'"')?;
         loop {
-            match self.bytes.get(self.at)? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(start..self.at);
-                }
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
+            self.at += memchr::memchr2(b'"', b'\\', self.bytes.get(self.at..)?)?;
+            if self.bytes.get(self.at) == Some(&b'"') {
+                self.at += 1;
+                return Some(start..self.at);
             }
+            self.at += 2;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Streamed`]: texts that came in pieces, one delta at a time, looked at as a whole.
+//! [`Streamed`]: joins texts that were streamed in deltas, so that they can be searched as a whole.
 
 use std::collections::HashMap;
 
@@ -7,30 +7,30 @@ use serde_json::Value;
 use super::claims::Edit;
 use super::counts::Counts;
 
-/// What the pieces are called in a line.
+/// The fields of a line that hold a piece.
 const NAMES: &[&str] = &["text", "partial_json", "thinking"];
 
-/// More of a text than this is not looked at together, if it can be parted between two words.
+/// A longer text is searched in parts, if it can be split between two words.
 const LONG: usize = 1024 * 1024;
 
-/// More than this is not looked at together.
+/// A longer text is always split.
 const LONGEST: usize = 16 * LONG;
 
-/// Texts that came in pieces, and what stands in those pieces instead.
+/// Texts that were streamed in pieces, and the replacements of those pieces.
 ///
-/// Gone through twice: first the texts are put together, then their pieces are asked for in the same order.
+/// It takes two passes: the first joins the texts, the second asks for the pieces in the same order.
 #[derive(Debug, Default)]
 pub(super) struct Streamed {
-    /// How many pieces there were, this time.
+    /// The number of pieces in this pass.
     seen: u64,
     open: HashMap<Key, Text>,
-    /// How many pieces there were when the texts were put together last.
+    /// The number of pieces in the last pass that joined texts.
     looked_at: u64,
     /// By the number of the piece.
     changed: HashMap<u64, (String, Counts)>,
-    /// The piece of the line that is being redacted, if its text was looked at as a whole.
+    /// The piece in the current line, if its text was searched as a whole.
     now: Option<Piece>,
-    /// The pieces come once more; nothing of them was put together this time.
+    /// This pass replaces pieces; it joins none.
     is_again: bool,
 }
 
@@ -45,33 +45,33 @@ pub(super) struct Text {
     pieces: Vec<(u64, usize)>,
 }
 
-/// A piece whose text was looked at as a whole.
+/// A piece whose text was searched as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Same,
     Other(String),
 }
 
-/// What became of a line.
+/// The result for a line.
 #[derive(Default)]
 pub(super) struct Taken {
     pub(super) a_piece: bool,
-    /// It is the first piece of another look ahead.
+    /// It is the first piece of another search pass.
     pub(super) begins_again: bool,
     pub(super) whole: Option<Text>,
 }
 
-/// What a line says of a text.
+/// What a line does to a text.
 enum Step {
-    /// It goes on.
+    /// It continues the text.
     Piece(Key, String),
-    /// It begins or ends.
+    /// It begins or ends the text.
     Edge(Key),
 }
 
 impl Step {
     fn of(line: &str) -> Option<Self> {
-        // Most lines say nothing of the kind.
+        // Most lines have no piece.
         if !line.contains("content_block_") {
             return None;
         }
@@ -88,7 +88,7 @@ impl Step {
 }
 
 impl Streamed {
-    /// Takes what this line adds to a text, if it does. Gives back a text that is whole.
+    /// Adds the piece of this line, if it has one. Returns a text that is complete.
     pub(super) fn take(&mut self, line: &str) -> Taken {
         let (key, piece) = match Step::of(line) {
             Some(Step::Piece(key, piece)) => (key, piece),
@@ -99,7 +99,7 @@ impl Streamed {
         };
         let begins_again = std::mem::take(&mut self.is_again);
         if begins_again {
-            // Looked at once more, when more is known.
+            // It is searched again when more is known.
             self.changed.clear();
         }
         self.seen += 1;
@@ -117,7 +117,7 @@ impl Streamed {
         self.open.drain().map(|(_, text)| text).collect()
     }
 
-    /// From here on the pieces come once more.
+    /// Starts the pass that replaces pieces.
     pub(super) fn again(&mut self) {
         self.looked_at = std::mem::take(&mut self.seen).max(self.looked_at);
         self.is_again = true;
@@ -130,7 +130,7 @@ impl Streamed {
         }
     }
 
-    /// A line comes once more. Returns what was replaced with its piece.
+    /// Takes a line of the second pass. Returns the replacement of its piece.
     pub(super) fn line(&mut self, line: &str) -> Option<Counts> {
         self.now = None;
         if self.looked_at == 0 {
@@ -148,7 +148,7 @@ impl Streamed {
         counts
     }
 
-    /// The piece at this place of the line, if its text was looked at as a whole.
+    /// The piece at this position of the line, if its text was searched as a whole.
     pub(super) fn piece(&mut self, path: &str) -> Option<Piece> {
         let name = path.strip_prefix("event.delta.")?;
         if NAMES.contains(&name) { self.now.take() } else { None }
@@ -160,7 +160,7 @@ impl Text {
         &self.whole
     }
 
-    /// The pieces that change, by their numbers. What was replaced is in the piece in which it begins.
+    /// The pieces that change, by number. A replacement belongs to the piece in which its original begins.
     fn cut(&self, edits: &[Edit]) -> Vec<(u64, String)> {
         let mut changed = Vec::new();
         let mut edits = edits.iter().peekable();

@@ -1,4 +1,4 @@
-//! [`TextRules`]: what is replaced in a text, because of its form, its name, or because it is known.
+//! [`TextRules`]: the replacements in a text, by form, by name, or because a value is known.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,23 +9,23 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use super::blocks;
 use super::claims::{Claim, Edit, What, settled};
 use super::counts::Counts;
-use super::forms::{self, Form, Until};
-use super::judge::{is_no_secret, is_placeholder, looks_random, tells};
+use super::forms::{self, Candidate, Form, Until};
+use super::judge::{describes_secret, is_never_secret, is_placeholder, looks_random};
 use super::known::{Known, starts_word};
 use super::mask::{self, has_replaced, is_replaced};
-use super::people::{self, is_nobody, is_public};
+use super::people::{self, is_generic, is_public};
 use super::value;
 use super::view::View;
 
-/// Shorter values are words or numbers that stand anywhere; shorter names are words.
+/// Shorter values are too common to be replaced everywhere; shorter names are words.
 const SHORTEST_SECRET: usize = 6;
 const SHORTEST_WORD: usize = 8;
 const SHORTEST_NAME: usize = 3;
 
-/// How many times escapes are taken off: JSON in a URL in JSON.
+/// How many levels of escapes are decoded: JSON in a URL in JSON.
 const DEEPEST: usize = 3;
 
-/// Longer values are not taken apart.
+/// Longer values are not split.
 const LONGEST_LIST: usize = 8192;
 
 /// Lines of a private key from this length on are known by themselves.
@@ -40,23 +40,49 @@ pub(super) struct TextRules {
     secrets: Known,
     /// Names that are known to be people's.
     users: Known,
-    /// What was called what.
+    /// The replacement of each value.
     names: HashMap<Vec<u8>, String>,
     /// A private key has begun in the text before, and not ended.
     pub(super) in_key: bool,
-    /// Only learn: what is known is looked for later, when all of it is.
+    /// Only learn. Known values are replaced later, when all of them are known.
     pub(super) only_learns: bool,
     pub(super) counts: Counts,
-    /// How many bytes were looked at.
+    /// How many bytes were searched.
     pub(super) work: u64,
 }
 
-/// Where a text stands.
+/// A text without its escapes, and the layers in that.
+#[derive(Debug)]
+struct Layer {
+    view: View,
+    layers: Vec<Self>,
+}
+
+impl Layer {
+    /// The layers of a text: without escapes, which may have escapes in turn, and without colours.
+    fn all(text: &[u8], depth: usize) -> Vec<Self> {
+        if depth >= DEEPEST {
+            return Vec::new();
+        }
+        let decoded = View::decoded(text).map(|view| {
+            let layers = Self::all(&view.text, depth + 1);
+            Self { view, layers }
+        });
+        let colourless = View::without_colours(text).map(|view| Self { view, layers: Vec::new() });
+        decoded.into_iter().chain(colourless).collect()
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.view.text
+    }
+}
+
+/// The kind of place that a text is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Anything may be said there.
+    /// Any text.
     Free,
-    /// Words of the wire stand there, whatever people and passwords are called.
+    /// A word of the wire, even if a person or a password has the same name.
     Wire,
 }
 
@@ -66,19 +92,20 @@ impl TextRules {
         Self { secrets: self.secrets.clone(), users: self.users.clone(), ..Self::default() }
     }
 
-    /// How much is known. It grows with each new secret and name.
+    /// How many secrets and names are known.
     pub(super) fn knowledge(&self) -> usize {
         self.secrets.len() + self.users.len()
     }
 
-    /// Looks for this value everywhere, unless it could be any word.
+    /// Replaces this value everywhere from now on, unless it is too common.
     pub(super) fn know_secret(&mut self, value: &[u8]) {
         let value = value.trim_ascii();
         let is_random =
             looks_random(value) || value.iter().any(|byte| b"!@#$%^&*+=?~ ".contains(byte));
         let shortest = if is_random { SHORTEST_SECRET } else { SHORTEST_WORD };
-        let is_about = !is_random && tells(&value.to_ascii_lowercase());
-        if value.len() >= shortest && !is_about && !is_no_secret(value) && !is_placeholder(value) {
+        let is_about = !is_random && describes_secret(&value.to_ascii_lowercase());
+        if value.len() >= shortest && !is_about && !is_never_secret(value) && !is_placeholder(value)
+        {
             self.secrets.add(value, true);
         }
     }
@@ -103,11 +130,11 @@ impl TextRules {
     }
 
     pub(super) fn know_user(&mut self, name: &[u8]) {
-        if name.len() < SHORTEST_NAME || is_nobody(name) || self.users.has(name) {
+        if name.len() < SHORTEST_NAME || is_generic(name) || self.users.has(name) {
             return;
         }
         self.users.add(name, false);
-        // Claude Code makes one word of a path: ann.lee is ann-lee in it.
+        // Claude Code turns a path into one word: ann.lee is ann-lee in it.
         let letters = String::from_utf8_lossy(name);
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let dashed: String = letters.chars().map(plain).collect();
@@ -118,7 +145,7 @@ impl TextRules {
         }
     }
 
-    /// What this is called on this tape.
+    /// The replacement of a value. Counts it.
     pub(super) fn name(&mut self, kind: &'static str, value: &[u8], word: &str) -> String {
         self.counts.add(kind);
         self.called(value, word)
@@ -129,19 +156,20 @@ impl TextRules {
         self.names.entry(value.to_vec()).or_insert_with(|| format!("{word}{number}")).clone()
     }
 
-    /// What stands instead of the value of a field that holds a secret.
+    /// The replacement of the value of a secret field.
     pub(super) fn secret(&mut self, value: &[u8]) -> String {
         self.know_secret(value);
         let word = if value.starts_with(b"sk-ant-") { mask::ANTHROPIC } else { mask::SECRET };
         self.name(KEYS, value, word)
     }
 
-    /// What is replaced in a text.
+    /// The replacements in a text.
     pub(super) fn edits(&mut self, text: &[u8], place: Place) -> Vec<Edit> {
-        let mut claims = self.by_form(text, 0);
+        let layers = Layer::all(text, 0);
+        let mut claims = self.by_form(text, &layers, true);
         let people = self.people(text);
         if !self.only_learns {
-            claims.extend(self.known_secrets(text, place, 0));
+            claims.extend(self.known_secrets(text, &layers, place));
             if place == Place::Free {
                 claims.extend(self.known_people(text));
             }
@@ -158,15 +186,15 @@ impl TextRules {
         settled(claims).into_iter().map(|claim| self.edit(claim)).collect()
     }
 
-    /// The same for the name of a field: only what surely is none of the wire's.
+    /// The replacements in the name of a field: only what is certainly not a name of the wire.
     pub(super) fn edits_of_name(&mut self, name: &[u8]) -> Vec<Edit> {
         let is_word = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         let claims = match is_word {
             false => return self.edits(name, Place::Free),
-            true if self.only_learns => self.by_form(name, DEEPEST),
+            true if self.only_learns => self.by_form(name, &[], false),
             true => {
-                let mut claims = self.by_form(name, DEEPEST);
-                claims.extend(self.known_secrets(name, Place::Wire, DEEPEST));
+                let mut claims = self.by_form(name, &[], false);
+                claims.extend(self.known_secrets(name, &[], Place::Wire));
                 claims
             }
         };
@@ -189,51 +217,50 @@ impl TextRules {
         Edit { span: claim.span, new }
     }
 
-    /// Secrets that their form or their name gives away, in the text as it is and without its escapes.
-    fn by_form(&mut self, text: &[u8], depth: usize) -> Vec<Claim> {
-        let mut claims = Vec::new();
-        claims.extend(self.private_keys(text, depth));
-        for (form, regex) in forms::forms_in(text) {
+    /// Secrets found by form or by name, in the text and in its layers.
+    fn by_form(&mut self, text: &[u8], layers: &[Layer], is_source: bool) -> Vec<Claim> {
+        let mut claims = self.private_keys(text, is_source);
+        self.work += text.len() as u64;
+        for Candidate { form, regex, parts } in forms::candidates(text) {
             let mut at = 0;
-            while let Some(found) = regex.captures_at(text, at) {
-                let Some(whole) = found.get(0) else { break };
-                let group = found.get(found.len() - 1).unwrap_or(whole);
-                self.work += (whole.end() - at) as u64;
-                let start = group.start();
-                let end = whole.end();
-                at = end.max(whole.start() + 1);
-                let Some(span) = extent(form, text, whole.start()..end, start..group.end()) else {
-                    continue;
-                };
-                at = at.max(span.end);
-                self.work += span.len() as u64;
-                let value = text.get(span.clone()).unwrap_or_default();
-                if has_replaced(value)
-                    || form.check.is_some_and(|check| !check(value))
-                    || is_placeholder(value)
+            for part in parts {
+                at = at.max(part.start);
+                let searched = text.get(..part.end).unwrap_or(text);
+                while at <= searched.len()
+                    && let Some(found) = regex.captures_at(searched, at)
                 {
-                    continue;
+                    let Some(whole) = found.get(0) else { break };
+                    let group = found.get(found.len() - 1).unwrap_or(whole);
+                    self.work += (whole.end() - at) as u64;
+                    at = whole.end().max(whole.start() + 1);
+                    let Some(span) = extent(form, text, whole.range(), group.range()) else {
+                        continue;
+                    };
+                    at = at.max(span.end);
+                    self.work += span.len() as u64;
+                    let value = text.get(span.clone()).unwrap_or_default();
+                    if has_replaced(value)
+                        || form.check.is_some_and(|check| !check(value))
+                        || is_placeholder(value)
+                    {
+                        continue;
+                    }
+                    self.know_secret(value);
+                    self.know_parts(value);
+                    claims.push(Claim { what: What::Secret(value.to_vec()), span });
                 }
-                self.know_secret(value);
-                self.know_parts(value);
-                claims.push(Claim { what: What::Secret(value.to_vec()), span });
+                self.work += searched.len().saturating_sub(at) as u64;
             }
-            self.work += (text.len() - at.min(text.len())) as u64;
         }
-        if depth < DEEPEST {
-            let views = [View::decoded(text), View::without_colours(text)];
-            for (number, view) in views.into_iter().enumerate() {
-                let Some(view) = view else { continue };
-                let depth = if number == 0 { depth + 1 } else { DEEPEST };
-                claims.extend(in_source(self.by_form(&view.text, depth), &view));
-            }
+        for layer in layers {
+            claims.extend(in_source(self.by_form(layer.text(), &layer.layers, false), &layer.view));
         }
         claims
     }
 
-    fn private_keys(&mut self, text: &[u8], depth: usize) -> Vec<Claim> {
-        let blocks = blocks::find(text, depth == 0 && self.in_key);
-        if depth == 0 {
+    fn private_keys(&mut self, text: &[u8], is_source: bool) -> Vec<Claim> {
+        let blocks = blocks::find(text, is_source && self.in_key);
+        if is_source {
             self.in_key = blocks.is_open;
         }
         self.work += blocks.work;
@@ -248,7 +275,7 @@ impl TextRules {
         claims.collect()
     }
 
-    fn known_secrets(&mut self, text: &[u8], place: Place, depth: usize) -> Vec<Claim> {
+    fn known_secrets(&mut self, text: &[u8], layers: &[Layer], place: Place) -> Vec<Claim> {
         let mut claims = Vec::new();
         self.work += text.len() as u64;
         self.secrets.find(text, |found| {
@@ -259,13 +286,9 @@ impl TextRules {
                 claims.push(Claim { span: found.span, what: What::Secret(found.value.to_vec()) });
             }
         });
-        if depth < DEEPEST {
-            let views = [View::decoded(text), View::without_colours(text)];
-            for (number, view) in views.into_iter().enumerate() {
-                let Some(view) = view else { continue };
-                let depth = if number == 0 { depth + 1 } else { DEEPEST };
-                claims.extend(in_source(self.known_secrets(&view.text, place, depth), &view));
-            }
+        for layer in layers {
+            let found = self.known_secrets(layer.text(), &layer.layers, place);
+            claims.extend(in_source(found, &layer.view));
         }
         claims
     }
@@ -282,7 +305,7 @@ impl TextRules {
                     });
                 }
             } else if let Some(home) = found.name("windows").or_else(|| found.name("home"))
-                && !is_nobody(home.as_bytes())
+                && !is_generic(home.as_bytes())
             {
                 self.know_user(home.as_bytes());
                 claims
@@ -292,21 +315,21 @@ impl TextRules {
         claims
     }
 
-    /// Users' names, where they are words of their own.
+    /// Known user names, where they are separate words.
     fn known_people(&mut self, text: &[u8]) -> Vec<Claim> {
         let mut claims = Vec::new();
         self.users.find(text, |found| {
             let before = text.get(..found.span.start).unwrap_or_default();
             let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-            let goes_on = text.get(found.span.end).is_some_and(is_of_word);
-            if !goes_on && starts_word(before) && !before.ends_with(b"_") {
+            let continues = text.get(found.span.end).is_some_and(is_of_word);
+            if !continues && starts_word(before) && !before.ends_with(b"_") {
                 claims.push(Claim { span: found.span, what: What::User(found.value.to_vec()) });
             }
         });
         claims
     }
 
-    /// Names in paths that are one word, but where something else was found.
+    /// User names in paths that were turned into one word, where nothing else was found.
     fn folders(&mut self, text: &[u8], claims: &[Claim]) -> Vec<Claim> {
         let Some(folders) = people::folders(text) else { return Vec::new() };
         let taken = settled(claims.to_vec());
@@ -314,7 +337,7 @@ impl TextRules {
         for folder in folders.captures_iter(text).filter_map(|found| found.name("folder")) {
             let at = taken.partition_point(|claim| claim.span.end <= folder.start());
             let is_taken = taken.get(at).is_some_and(|claim| claim.span.start < folder.end());
-            if is_taken || is_nobody(folder.as_bytes()) {
+            if is_taken || is_generic(folder.as_bytes()) {
                 continue;
             }
             self.know_user(folder.as_bytes());
@@ -330,7 +353,7 @@ fn is_masked_address(address: &[u8]) -> bool {
     name.starts_with(b"secret-") && is_replaced(name)
 }
 
-/// Where what has this form stands in a text.
+/// The extent of a secret of this form in a text.
 fn extent(
     form: &Form,
     text: &[u8],
@@ -343,7 +366,7 @@ fn extent(
             let is_of_it = |byte: &&u8| byte.is_ascii_alphanumeric() || also.contains(byte);
             let more = text.get(whole.end..)?.iter().take_while(is_of_it).count();
             let mut end = whole.end + more;
-            // The end of a sentence is not a part of it.
+            // A full stop is not a part of it.
             while end > whole.end && matches!(text.get(end - 1), Some(b'.' | b'-')) {
                 end -= 1;
             }
@@ -361,7 +384,7 @@ fn in_source(claims: Vec<Claim>, view: &View) -> impl Iterator<Item = Claim> {
     claims.into_iter().map(|claim| Claim { span: view.source(&claim.span), what: claim.what })
 }
 
-/// Leaves an escape whole of which a part was claimed: what it stands in must still be read.
+/// Does not split an escape at an end of the span: the text must stay readable.
 fn spare_escapes(text: &[u8], span: &mut Range<usize>) {
     let is_escaped = |at: usize| {
         let before = text.get(at.saturating_sub(16)..at).unwrap_or_default();

@@ -1,25 +1,25 @@
-//! Where a secret ends, and whether it is one: words of a shell, and values after a name that gives them away.
+//! The extent of a value (a shell word, or the value after a name such as `password`), and whether it is a secret.
 //!
-//! Names like `password` stand before code, types and prose as well. What follows has to look like a value.
+//! Names such as `password` also occur before code, types and prose, so the text after the name must look like a value.
 
 use std::ops::Range;
 
 use super::judge::{
-    is_code, is_no_secret, is_pattern, is_placeholder, is_prose, looks_random, tells,
+    describes_secret, is_code, is_never_secret, is_pattern, is_placeholder, is_prose, looks_random,
 };
 use super::mask::{ends_replaced, has_replaced, is_replaced};
 use super::words::{KEYS, NOT_TELLING};
 
-/// More of a value than this is not looked at to judge it, so that no text takes long. What is one goes on to its end.
+/// At most this much of a value is examined, so that no text takes long. A secret extends to its own end.
 const JUDGED: usize = 512;
 
 /// The longest text in quotes.
 const LONGEST_QUOTED: usize = 1024;
 
-/// The longest header of several words. The last one goes on to its end.
+/// The longest header of several words. The last word extends to its own end.
 const LONGEST_HEADER: usize = 4096;
 
-/// Whether this ends in a key that is a secret, without what joins its words.
+/// Whether this name, without its separators, ends in a kind of key that is secret.
 pub(super) fn is_key_of_a_kind(joined: &str) -> bool {
     let kind = joined.strip_suffix("key");
     kind.is_some_and(|kind| KEYS.any(|known| kind.ends_with(*known)))
@@ -29,13 +29,13 @@ pub(super) fn is_key_of_a_kind(joined: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Password,
-    /// A secret or a token, or a key of a telling kind.
+    /// A secret, a token, or a secret kind of key.
     Secret,
     /// Some other token or key: its value must look like one.
     Vague,
 }
 
-/// A name that gives its value away, as far as it has been read.
+/// A name that indicates a secret value.
 #[derive(Debug)]
 struct Named {
     lower: String,
@@ -49,7 +49,7 @@ struct Named {
     is_quoted: bool,
 }
 
-/// The value after a name: `found` is the name's last word and what stands between the two.
+/// The value after a name: `found` is the name's last word and the separator.
 pub(super) fn named(text: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let name = Named::read(text, &found)?;
     let value = Value::read(text, found.end)?;
@@ -62,7 +62,7 @@ pub(super) fn word(text: &[u8], at: usize) -> Option<Range<usize>> {
     let value = Value::read(text, at)?;
     let bytes = text.get(value.span.clone())?;
     let is_flag = bytes.starts_with(b"-") && bytes.len() < 12 && !looks_random(bytes);
-    (!is_flag && !is_placeholder(bytes) && !is_no_secret(bytes) && !value.is_called)
+    (!is_flag && !is_placeholder(bytes) && !is_never_secret(bytes) && !value.is_called)
         .then(|| value.whole(text))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
         Value::read(text, at).filter(|value| value.is_quoted && text.get(at) != Some(&b'`'))?;
     let bytes = text.get(value.span.clone())?;
     let is_said = bytes.contains(&b' ') && is_prose(&bytes.to_ascii_lowercase());
-    (!is_said && !is_placeholder(bytes) && !is_no_secret(bytes)).then_some(value.span)
+    (!is_said && !is_placeholder(bytes) && !is_never_secret(bytes)).then_some(value.span)
 }
 
 /// To the end of a header: more than one word only if the one before ends in a comma or semicolon.
@@ -122,7 +122,7 @@ impl Named {
         if NOT_TELLING.any(|other| stem.ends_with(*other)) {
             return None;
         }
-        // What stands instead of a secret is no name.
+        // A replacement is not a name.
         if ends_replaced(name) {
             return None;
         }
@@ -172,7 +172,7 @@ impl Named {
         Some(Self { lower: joined, class, is_env, is_colon, is_compared, is_spaced, is_quoted })
     }
 
-    /// Whether this is a value that the name gives away.
+    /// Whether this value is secret, given its name.
     fn takes(&self, bytes: &[u8], value: &Value) -> bool {
         if has_replaced(bytes) || is_placeholder(bytes) || value.is_called {
             return false;
@@ -192,17 +192,17 @@ impl Named {
         if self.is_env && !value.is_quoted {
             let is_path =
                 bytes.starts_with(b"/") || bytes.starts_with(b"./") || bytes.starts_with(b"~/");
-            let is_no =
+            let is_none =
                 matches!(&*lower, b"none" | b"null" | b"nil" | b"true" | b"false" | b"undefined");
-            return !is_no
+            return !is_none
                 && !(is_path && (self.class != Class::Password || self.lower.ends_with("pwd")));
         }
         if self.is_env && self.class != Class::Vague && !is_pattern(bytes) {
-            return !is_no_secret(bytes) || bytes.is_empty();
+            return !is_never_secret(bytes) || bytes.is_empty();
         }
         // An address with a password in it is found by its form.
         let is_address = memchr::memmem::find(bytes, b"://").is_some_and(|at| at < 16);
-        if is_address || is_no_secret(bytes) || self.is_same(&lower) {
+        if is_address || is_never_secret(bytes) || self.is_same(&lower) {
             return false;
         }
         if value.is_quoted {
@@ -228,22 +228,26 @@ impl Named {
                     && bytes.len() >= 4
                     && (!self.is_spaced || value.ends_line)
             }
-            (false, _) => !(is_word && tells(&lower)) && bytes.len() >= 3,
+            (false, _) => !(is_word && describes_secret(&lower)) && bytes.len() >= 3,
             _ if strong => {
                 (bytes.len() >= 6 || self.class == Class::Password)
                     && !self.is_code_like(bytes, value)
             }
             (true, Class::Password) => {
-                value.ends_line && is_word && !is_camel && bytes.len() >= 4 && !tells(&lower)
+                value.ends_line
+                    && is_word
+                    && !is_camel
+                    && bytes.len() >= 4
+                    && !describes_secret(&lower)
             }
             (true, _) => {
                 let is_lower = bytes.iter().all(u8::is_ascii_lowercase);
-                value.ends_line && is_lower && bytes.len() >= 12 && !tells(&lower)
+                value.ends_line && is_lower && bytes.len() >= 12 && !describes_secret(&lower)
             }
         }
     }
 
-    /// Whether the value is the name once more: `token: token`.
+    /// Whether the value repeats the name: `token: token`.
     fn is_same(&self, lower: &[u8]) -> bool {
         let joined: Vec<u8> = lower.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
         joined == self.lower.as_bytes()
@@ -255,28 +259,28 @@ impl Named {
         let is_name = stem > 0
             && bytes.iter().take(stem).all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
             && bytes.len() - stem <= 2;
-        let is_telling = tells(&bytes.to_ascii_lowercase());
+        let is_descriptive = describes_secret(&bytes.to_ascii_lowercase());
         match self.class {
             Class::Password => {
                 is_name
-                    && (is_telling
+                    && (is_descriptive
                         || (bytes.len() < 6 && matches!(value.after, Some(b',' | b';' | b')'))))
             }
-            _ => is_name && (is_telling || !value.ends_line),
+            _ => is_name && (is_descriptive || !value.ends_line),
         }
     }
 }
 
-/// A value, and what stands around it.
+/// A value and its surroundings.
 #[derive(Debug)]
 struct Value {
     span: Range<usize>,
     is_quoted: bool,
     /// Nothing follows in its line.
     ends_line: bool,
-    /// It is called, or indexed: `get(…)`, `list[…]`.
+    /// It is a call or an index expression: `get(…)`, `list[…]`.
     is_called: bool,
-    /// What comes next.
+    /// The next byte.
     after: Option<u8>,
 }
 
@@ -341,7 +345,7 @@ impl Value {
     }
 }
 
-/// Where the word ends that goes on here.
+/// The end of the word that continues here.
 fn run_end(text: &[u8], from: usize) -> usize {
     from + text.get(from..).unwrap_or_default().iter().take_while(|byte| !is_end(**byte)).count()
 }
@@ -351,7 +355,7 @@ fn is_end(byte: u8) -> bool {
     byte <= b' ' || byte == 0x7f || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'|')
 }
 
-/// What is between the quotes at the start of this text, which may be escaped.
+/// The text between the quotes at the start of this text. The quotes may be escaped.
 fn in_quotes(text: &[u8], slashes: usize, quote: u8) -> Option<Range<usize>> {
     let triple = [quote; 3];
     let is_triple = slashes == 0 && text.starts_with(&triple);
@@ -380,7 +384,7 @@ fn in_quotes(text: &[u8], slashes: usize, quote: u8) -> Option<Range<usize>> {
     None
 }
 
-/// A value without what belongs to the text around it.
+/// A value without punctuation of the text around it.
 fn trimmed(run: &[u8]) -> &[u8] {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-[]".contains(byte);
     let mut end = run.len();

@@ -126,7 +126,7 @@ impl View {
                 let at = from + found;
                 match escape(source, at) {
                     Ok(escape) => return Some(escape),
-                    Err(go_on) => from = go_on,
+                    Err(next) => from = next,
                 }
             }
         })

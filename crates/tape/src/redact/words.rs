@@ -1,4 +1,4 @@
-//! Words: after names that give a secret away, and in them.
+//! Words in and after names such as `password`.
 
 /// Words, with a space between two.
 pub(super) struct Words(&'static str);
@@ -13,7 +13,7 @@ impl Words {
     }
 }
 
-/// Values that say that there is none, types, and words of code and prose that stand after a name.
+/// Values that mean "none", types, and words of code and prose that follow a name.
 pub(super) const NO_SECRET: Words = Words(
     "\
     - -- none null nil undefined true false yes no on off empty unset required optional missing invalid \
@@ -28,11 +28,11 @@ pub(super) const NO_SECRET: Words = Words(
     omitted secret password token key credentials prompt ask stdin",
 );
 
-/// Words that give a name away, wherever they are in it.
-pub(super) const TELLING: Words =
+/// Words that mark a name as secret, anywhere in it.
+pub(super) const SECRET_WORDS: Words =
     Words("password passwd passphrase passcode secret token credential apikey api_key api-key");
 
-/// Kinds of tokens and keys that are no secrets.
+/// Kinds of tokens and keys that are not secret.
 pub(super) const NOT_TELLING: Words = Words(
     "\
     progresstoken inputtoken outputtoken paginationtoken clienttoken requesttoken changetoken resumetoken pagetoken nexttoken continuationtoken cancellationtoken canceltoken maxtoken stoptoken \

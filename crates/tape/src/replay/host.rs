@@ -1,4 +1,4 @@
-//! [`HostPlayer`]: the host that is on a tape.
+//! [`HostPlayer`]: the host on a tape.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::reader::Reader;
 pub enum HostStep {
     /// It writes a line.
     Say(Line),
-    /// It waits for the agent; for this, for instance.
+    /// It waits for the agent, for example for this.
     Wait(String),
     /// It sends a signal: `SIGINT`.
     Signal(String),
@@ -87,28 +87,28 @@ enum Step {
     Mark(Mark),
 }
 
-/// How much of what the agent has done is remembered for later.
+/// How many early actions of the agent are kept.
 const EARLY: usize = 16 * 1024;
 
-/// The host that is on a tape, for any agent. A machine without I/O, like [`Player`](super::Player).
+/// The host on a tape, for any agent. A machine without I/O, like [`Player`](super::Player).
 ///
-/// It says what the host said then, when the agent has come as far as it had then: as many turns
-/// ended, the same requests answered and made. It holds one line of the tape at a time.
+/// It writes a recorded line of the host when the agent has reached the same point: as many turns
+/// ended, the same requests made and answered. It holds one line of the tape at a time.
 #[derive(Debug)]
 pub struct HostPlayer<R: Read> {
     reader: Reader<R>,
-    /// What comes next on the tape.
+    /// The next entry of the tape.
     next: Option<Step>,
-    /// The requests of the host on the tape that are still to be answered.
+    /// Requests of the host on the tape that are not answered yet.
     asked: HashSet<String>,
-    /// What the agent has done before its time.
+    /// What the agent did earlier than on the tape.
     early: VecDeque<Mark>,
-    /// What the agent calls its requests, by what they are called on the tape.
+    /// The agent's request ids, by their ids on the tape.
     asks: HashMap<String, String>,
 }
 
 impl<R: Read> HostPlayer<R> {
-    /// Plays this tape.
+    /// Creates a player of this tape.
     pub fn new(input: R) -> Self {
         Self {
             reader: Reader::new(input),
@@ -161,7 +161,7 @@ impl<R: Read> HostPlayer<R> {
         }
     }
 
-    /// The next thing on the tape that matters.
+    /// The next relevant entry of the tape.
     fn read(&mut self) -> Result<Option<Step>, ReadError> {
         while let Some(entry) = self.reader.next_entry()? {
             match entry.event {
@@ -170,7 +170,7 @@ impl<R: Read> HostPlayer<R> {
                     return Ok(Some(Step::Say(line)));
                 }
                 Event::ToHost(line) => match Mark::of(&line) {
-                    // An echo of what the host answered: nobody waits for that.
+                    // An echo of the host's answer is not awaited.
                     Some(Mark::Reply(id)) if !self.asked.remove(&id) => {}
                     Some(mark) => return Ok(Some(Step::Mark(mark))),
                     None => {}
@@ -187,12 +187,12 @@ impl<R: Read> HostPlayer<R> {
         Ok(None)
     }
 
-    /// The host's line with the names of this agent.
+    /// The host's line with the ids of this agent.
     fn renamed(&mut self, line: Line) -> Line {
         let Some(text) = line.as_str() else { return line };
         let of_answer = line.head().ok().filter(|head| head.kind == "control_response");
         let Some(old) = of_answer.and_then(|head| head.request_id) else { return line };
-        // It is answered once.
+        // A request is answered once.
         match self.asks.remove(&*old) {
             Some(new) => Line::from(text.replace(&*old, &new)),
             None => line,

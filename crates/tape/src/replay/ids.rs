@@ -1,4 +1,4 @@
-//! [`Ids`]: which name on the tape is which of this host.
+//! [`Ids`]: maps the ids on the tape to those of this host.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,26 +9,26 @@ use serde_json::Value;
 
 use crate::redact::scan::{Kind, walk};
 
-/// How many names are looked for anywhere: the latest. A line names a prompt soon, or not at all.
+/// How many of the latest ids are searched anywhere. A line names a prompt soon, or not at all.
 const ANYWHERE: usize = 1024;
 
-/// How many requests are remembered: the latest. Each is answered long before so many others are made.
+/// How many of the latest requests are kept. Each is answered long before so many others are made.
 const REQUESTS: usize = 16 * 1024;
 
-/// Names that hosts make up. What stands on the left is on the tape.
+/// Ids made up by hosts: from those on the tape to those of this host.
 #[derive(Debug)]
 pub(super) struct Ids {
     requests: HashMap<String, String>,
     /// The same, the oldest first.
     requests_in_order: VecDeque<String>,
     callbacks: HashMap<String, String>,
-    /// Names that are told apart from everything else wherever they stand: uuids.
+    /// Ids that are unmistakable anywhere: uuids.
     anywhere: HashMap<String, String>,
     /// The same, the oldest first.
     order: VecDeque<String>,
     /// Any of them.
     any: Option<Regex>,
-    /// What every control line has, and few others.
+    /// A word in every control line, and in few others.
     control: Finder<'static>,
 }
 
@@ -58,7 +58,7 @@ impl Ids {
         }
     }
 
-    /// Whether this host calls that so. The agent's own requests keep their names.
+    /// Whether this id of the host corresponds to that id on the tape. The agent's own requests keep their ids.
     pub(super) fn same_request(&self, tape: &str, live: &str) -> bool {
         self.requests.get(tape).map_or(tape == live, |known| known == live)
     }
@@ -91,11 +91,11 @@ impl Ids {
         }
     }
 
-    /// The agent's line with the names of this host.
+    /// The agent's line with the ids of this host.
     pub(super) fn renamed(&self, line: Line) -> Line {
         let Some(text) = line.as_str() else { return line };
         let mut renamed = None;
-        // To look for the word is faster than to look for the type, which may stand at the end.
+        // A search for the word is faster than one for the type, which may be at the end.
         if self.control.find(text.as_bytes()).is_some()
             && line.kind().is_ok_and(|kind| kind.starts_with("control_"))
         {
@@ -118,14 +118,14 @@ impl Ids {
         }
     }
 
-    /// Renames what a control line names.
+    /// Replaces the ids in a control line.
     fn control(&self, text: &str) -> Option<String> {
         let mut renamed = String::new();
         let mut copied = 0;
         let mut names = Vec::new();
         walk(text.as_bytes(), |path, kind, span| {
             let table = match path {
-                // An echo of the host's own answer names a request of the agent.
+                // An echo of the host's own answer has the id of a request of the agent.
                 "response.request_id" | "request_id" => &self.requests,
                 "request.callback_id" => &self.callbacks,
                 _ => return,

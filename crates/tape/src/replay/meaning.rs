@@ -1,39 +1,39 @@
-//! What a line of the host means, and whether two mean the same.
+//! The meaning of a host line, and whether two lines mean the same.
 
 use duologue_protocol::Line;
 use serde_json::{Map, Value};
 
 use crate::redact::is_masked;
 
-/// How alike prompts and answers must be.
+/// How closely prompts and answers must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Match {
-    /// A prompt says the same; an answer and a request say all that they said then. They may say more.
+    /// The same prompt; answers and requests have every recorded field, and may have more.
     #[default]
     Exact,
-    /// White space and case do not count; of an answer only what was decided counts.
+    /// White space and case of prompts are ignored; of an answer only the decision counts.
     Loose,
-    /// Any prompt is the prompt, any answer the answer, as long as it is one.
+    /// Any prompt matches any prompt, any answer matches any answer.
     Any,
 }
 
-/// What a line of the host is, as far as matching goes.
+/// A line of the host, as far as it matters for matching.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Meaning {
-    /// It asks the agent for something.
+    /// A request to the agent.
     Request { id: String, subtype: String, body: Value },
-    /// It answers the agent.
+    /// An answer to the agent.
     Answer { id: String, subtype: String, body: Value },
-    /// It withdraws a request of its own.
+    /// It withdraws a request.
     Cancel { id: String },
-    /// It says something.
+    /// A prompt.
     Prompt { uuid: Option<String>, content: Value },
-    /// Nobody waits for it: it is neither expected nor refused.
+    /// It is neither expected nor refused.
     Idle,
     /// Another line of this type.
     Other { kind: String, body: Value },
-    /// No JSON object with a type.
+    /// Not a JSON object with a type.
     Raw(Vec<u8>),
 }
 
@@ -66,8 +66,8 @@ impl Meaning {
         }
     }
 
-    /// Whether this, which came, is that, which is expected. On a redacted tape, what stands instead of
-    /// something may be anything. `same_id` knows which id of the tape is which of this host.
+    /// Whether this line matches the expected one. On a redacted tape, a replacement matches
+    /// any value. `same_id` maps ids of the tape to ids of this host.
     pub(super) fn is(
         &self,
         expected: &Self,
@@ -81,7 +81,7 @@ impl Meaning {
                 Self::Request { subtype, body, .. },
                 Self::Request { subtype: other, body: wanted, .. },
             ) => {
-                // What a host can do is its own affair.
+                // Capabilities of the host may differ.
                 subtype == other
                     && (how != Match::Exact || subtype == "initialize" || includes(body, wanted))
             }
@@ -118,7 +118,7 @@ impl Meaning {
         }
     }
 
-    /// Whether this could be that, if it only said something else.
+    /// Whether the two are of the same kind, though their content differs.
     pub(super) fn is_kin(&self, expected: &Self, same_id: impl Fn(&str, &str) -> bool) -> bool {
         match (self, expected) {
             (Self::Request { subtype, .. }, Self::Request { subtype: other, .. }) => {
@@ -131,7 +131,7 @@ impl Meaning {
         }
     }
 
-    /// In a few words.
+    /// A short description.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Request { subtype, .. } => format!("a request, {subtype}"),
@@ -140,11 +140,11 @@ impl Meaning {
             Self::Prompt { .. } => "a prompt".to_owned(),
             Self::Idle => "a line that asks for nothing".to_owned(),
             Self::Other { kind, .. } => format!("a line of type {kind}"),
-            Self::Raw(_) => "a line that is no message".to_owned(),
+            Self::Raw(_) => "a line that is not a message".to_owned(),
         }
     }
 
-    /// What is compared, for a report.
+    /// The compared value, for a report.
     pub(super) fn body(&self) -> Value {
         match self {
             Self::Request { body, .. } | Self::Answer { body, .. } | Self::Other { body, .. } => {
@@ -169,7 +169,7 @@ fn text(value: Option<&Value>) -> String {
     }
 }
 
-/// Whether a value says all that was said then. What is null says nothing.
+/// Whether a value has everything that the recorded one has. Null counts as absent.
 fn includes(got: &Value, wanted: &Value, redacted: bool) -> bool {
     match (got, wanted) {
         (Value::Object(got), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
@@ -193,7 +193,7 @@ fn same(got: &str, wanted: &str, redacted: bool) -> bool {
     got == wanted || (redacted && is_masked(got, wanted))
 }
 
-/// Fields that every run fills anew. MCP numbers its messages and names its programs.
+/// Fields that differ in every run. MCP numbers its messages and names its programs.
 pub(super) fn is_made_up(key: &str) -> bool {
     matches!(
         key,
@@ -201,7 +201,7 @@ pub(super) fn is_made_up(key: &str) -> bool {
     )
 }
 
-/// What an answer comes to.
+/// The decision of an answer.
 fn decided(body: &Value) -> Option<&Value> {
     body.get("behavior").or(body.get("action")).or(body.get("decision"))
 }

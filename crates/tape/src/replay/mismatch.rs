@@ -10,15 +10,15 @@ use crate::excerpt;
 /// How much of a value a report shows.
 const SHOWN: usize = 300;
 
-/// The host did something else than it did then.
+/// The host did something else than on the tape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
-    /// Where the tape stands: the line of the file that was expected.
+    /// The line of the file that was expected.
     pub tape_line: Option<u64>,
     /// What was expected.
     pub expected: String,
-    /// What came.
+    /// What the host did.
     pub got: String,
     /// Where the two differ: path, expected, got.
     pub differences: Vec<(String, String, String)>,

@@ -1,4 +1,4 @@
-//! [`Player`]: the agent that is on a tape.
+//! [`Player`]: the agent on a tape.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -17,7 +17,7 @@ use super::ids::Ids;
 use super::meaning::{Match, Meaning};
 use super::mismatch::Mismatch;
 
-/// How far it looks ahead for what the host did: a line may come so many lines early.
+/// How many lines of the host are read ahead: a line may come this many lines early.
 const AHEAD: usize = 1024;
 
 /// The same in bytes.
@@ -27,7 +27,7 @@ const AHEAD_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Step {
-    /// It writes a line, so long after what came before it.
+    /// It writes a line, after this delay.
     Say(Duration, Stream, Line),
     /// It waits for the host.
     Wait(Wait),
@@ -39,7 +39,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wait {
-    /// A line, this one for instance.
+    /// A line, for example this one.
     Line(String),
     /// A signal.
     Signal(String),
@@ -57,13 +57,13 @@ impl fmt::Display for Wait {
     }
 }
 
-/// Something the host did then.
+/// A recorded action of the host.
 #[derive(Debug)]
 struct Expected {
     file_line: u64,
-    /// When it came, on the tape's clock.
+    /// Its time on the tape.
     millis: Option<u64>,
-    /// How long it was.
+    /// Its length in bytes.
     length: usize,
     what: What,
     met: bool,
@@ -75,34 +75,34 @@ enum What {
     Signal(String),
 }
 
-/// The agent that is on a tape. See [the module](super).
+/// The agent on a tape. See [the module](super).
 ///
-/// Ask [`next_step`](Self::next_step) what it does; where it waits, tell it what the host does with
-/// the `handle_*` methods. It holds one line of the agent at a time, and of the host those that come
-/// next: 1024, or 16 MiB. A line that comes still earlier than that is a mismatch.
+/// [`next_step`](Self::next_step) returns what it does; where it waits, report what the host does with
+/// the `handle_*` methods. It holds one line of the agent at a time, and of the host the next
+/// 1024 lines or 16 MiB. A line that comes earlier than that is a mismatch.
 #[derive(Debug)]
 pub struct Player<R: Read> {
     reader: Reader<R>,
-    /// The same tape, read ahead for what the host did.
+    /// The same tape, read ahead for the host's actions.
     scout: Option<Reader<R>>,
     how: Match,
-    /// Things were replaced on the tape.
+    /// The tape is redacted.
     redacted: bool,
     lenient: bool,
-    /// What the host did then, in order, without what has come already.
+    /// Recorded actions of the host, in order, without those that have happened.
     expected: VecDeque<Expected>,
-    /// What is held of it, in bytes.
+    /// Their size in bytes.
     held: usize,
     /// How many of those the tape has passed.
     passed: usize,
-    /// The entry that comes next, if it was looked at.
+    /// The next entry, if it was read.
     ahead: Option<Entry>,
     ids: Ids,
     signals: BTreeSet<String>,
     closed: bool,
-    /// On the tape, the host's lines have ended.
+    /// The end of the host's lines on the tape was reached.
     should_close: bool,
-    /// When that was, on the tape's clock.
+    /// Its time on the tape.
     closed_at: Option<u64>,
     exit: Option<Exit>,
     /// The time on the tape.
@@ -110,7 +110,7 @@ pub struct Player<R: Read> {
 }
 
 impl<R: Read> Player<R> {
-    /// Plays the tape that `open` opens. It is opened twice, or three times if the host did much on it.
+    /// Creates a player of the tape that `open` opens. It is opened twice, or three times if it has many lines of the host.
     ///
     /// # Errors
     /// If the tape cannot be read.
@@ -136,7 +136,7 @@ impl<R: Read> Player<R> {
         let header = player.reader.header()?;
         player.redacted = header.is_some_and(|header| header.extra.contains_key(REDACTED));
         player.look_ahead()?;
-        // All of them must be known before the first may come. Mostly the tape was read to its end.
+        // All of them must be known before the first line comes. Usually the tape was read to its end.
         if player.scout.is_some() {
             let mut notes = Reader::new(open()?);
             while let Some(entry) = notes.next_of_process()? {
@@ -152,7 +152,7 @@ impl<R: Read> Player<R> {
         self.expected.len() < AHEAD && self.held < AHEAD_BYTES
     }
 
-    /// Reads ahead as far as there is room, and forgets what has come and is passed.
+    /// Reads ahead up to the limit, and drops actions that have happened.
     fn look_ahead(&mut self) -> Result<(), ReadError> {
         while self.passed > 0 && self.expected.front().is_some_and(|expected| expected.met) {
             let gone = self.expected.pop_front();
@@ -181,7 +181,7 @@ impl<R: Read> Player<R> {
                 _ => continue,
             };
             self.held += length;
-            // From a host that is gone, and need not be there, nothing is waited for.
+            // Nothing is expected from a host that is gone and was gone on the tape.
             let met = self.lenient && self.closed;
             let (file_line, millis) = (entry.file_line, entry.millis);
             let expected = Expected { file_line, millis, length, what, met };
@@ -190,8 +190,8 @@ impl<R: Read> Player<R> {
         Ok(())
     }
 
-    /// Goes on after a mismatch: a line that means something else is taken for the one that is expected,
-    /// or passed over.
+    /// Continues after a mismatch: a line with another meaning is taken for the expected one,
+    /// or skipped.
     #[must_use]
     pub const fn lenient(mut self) -> Self {
         self.lenient = true;
@@ -211,7 +211,7 @@ impl<R: Read> Player<R> {
         self.reader.torn()
     }
 
-    /// These arguments are the host's. A session that it names is called so, as it was then.
+    /// Takes the arguments of the host, and maps the session ids in them.
     ///
     /// # Errors
     /// If the tape cannot be read.
@@ -240,7 +240,7 @@ impl<R: Read> Player<R> {
                 None => match self.reader.next_entry()? {
                     Some(entry) => entry,
                     None => {
-                        // It was cut off, or is a capture: what is not known is how it ended.
+                        // It was cut off, or is a capture: how it ended is unknown.
                         self.exit = Some(Exit::with_code(0));
                         continue;
                     }
@@ -249,7 +249,7 @@ impl<R: Read> Player<R> {
             let (stream, line) = match entry.event {
                 Event::ToAgent(_) | Event::Note(_) => {
                     self.look_ahead()?;
-                    // It goes no further than what is known of the host.
+                    // It must not pass the host's actions that were read ahead.
                     if self.passed == self.expected.len()
                         && self.scout.is_some()
                         && let Some(wait) = self.waits()
@@ -261,7 +261,7 @@ impl<R: Read> Player<R> {
                     continue;
                 }
                 Event::Exit(exit) => {
-                    // Killed by a signal that it waits for: then it ends by that.
+                    // It is killed by a signal that it waits for, so it ends with it.
                     match self.waits() {
                         Some(wait) => {
                             self.ahead = Some(entry);
@@ -284,14 +284,14 @@ impl<R: Read> Player<R> {
         }
     }
 
-    /// How long it took then to get here.
+    /// The recorded time up to here.
     fn pause(&mut self, millis: Option<u64>) -> Duration {
         let before = self.millis;
         self.millis = millis.unwrap_or(before);
         Duration::from_millis(self.millis.saturating_sub(before))
     }
 
-    /// The tape comes to something that the host did.
+    /// The tape reaches an action of the host.
     fn pass(&mut self, entry: &Entry) {
         self.pause(entry.millis);
         if let Event::Note(note) = &entry.event
@@ -306,7 +306,7 @@ impl<R: Read> Player<R> {
         }
     }
 
-    /// What must come before the tape goes on.
+    /// What must happen before the tape continues.
     fn waits(&self) -> Option<Wait> {
         let open = self.expected.iter().take(self.passed).find(|expected| !expected.met)?;
         Some(match &open.what {
@@ -318,7 +318,7 @@ impl<R: Read> Player<R> {
     /// The host has written a line.
     ///
     /// # Errors
-    /// If it wrote no such line then.
+    /// If it is not on the tape.
     pub fn handle_line(&mut self, line: &Line) -> Result<(), Mismatch> {
         let got = Meaning::of(line);
         if got == Meaning::Idle {
@@ -352,7 +352,7 @@ impl<R: Read> Player<R> {
         Err(mismatch)
     }
 
-    /// The first line that this could be.
+    /// The first line that it could match.
     fn kin(&self, got: &Meaning) -> Option<usize> {
         let same = |tape: &str, live: &str| self.ids.same_request(tape, live);
         self.expected.iter().position(|expected| match &expected.what {
@@ -392,7 +392,7 @@ impl<R: Read> Player<R> {
     /// The host writes no more.
     ///
     /// # Errors
-    /// If it wrote more then.
+    /// If the host wrote more on the tape.
     pub fn handle_end(&mut self) -> Result<(), Mismatch> {
         self.closed = true;
         let open = self.expected.iter().find_map(|expected| match &expected.what {
@@ -402,7 +402,7 @@ impl<R: Read> Player<R> {
         let Some(open) = open else { return Ok(()) };
         let mismatch = Mismatch::of(Some(open), None);
         if self.lenient {
-            // Nothing will come: then everything has.
+            // Nothing more will come.
             self.expected.iter_mut().for_each(|expected| expected.met = true);
         }
         Err(mismatch)
@@ -431,7 +431,7 @@ impl<R: Read> Player<R> {
         Err(mismatch)
     }
 
-    /// How long after the end of the host's lines the signal came then that the agent waits for; zero if it came
+    /// The recorded time from the end of the host's lines to the awaited signal; zero if it came
     /// before. A host may close the agent's stdin, wait a while, and then send a signal.
     pub fn signal_delay(&self) -> Duration {
         let open = self.first_open().and_then(|position| self.expected.get(position));
@@ -443,12 +443,12 @@ impl<R: Read> Player<R> {
         }
     }
 
-    /// The signals that the host sent then: `SIGINT`.
+    /// The signals that the host sent on the tape: `SIGINT`.
     pub fn signals(&self) -> impl Iterator<Item = &str> {
         self.signals.iter().map(String::as_str)
     }
 
-    /// A signal has come. Tells whether one was expected; if not, it does what signals do.
+    /// A signal was received. Returns whether it was expected; if not, handle it as usual.
     pub fn handle_signal(&mut self, name: &str) -> bool {
         let open = self.expected.iter_mut().find(|expected| {
             !expected.met && matches!(&expected.what, What::Signal(wanted) if wanted == name)

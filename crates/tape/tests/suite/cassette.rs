@@ -1,4 +1,4 @@
-//! Tests that record once and replay ever after.
+//! `Cassette`: tests that record once and replay afterwards.
 
 use duologue::Session;
 use duologue_tape::{Cassette, CassetteError, Record};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-/// An agent that says every prompt again.
+/// An agent that repeats every prompt.
 async fn parrot(pipe: DuplexStream) {
     let (reader, mut writer) = tokio::io::split(pipe);
     let mut lines = BufReader::new(reader).lines();
@@ -54,18 +54,21 @@ async fn a_conversation_is_recorded_once() {
     let cassette = || taped(&path);
     assert_eq!(converse(cassette(), "hello").await.unwrap(), (true, "hello".to_owned()));
     assert_eq!(converse(cassette(), "hello").await.unwrap(), (false, "hello".to_owned()));
-    // Something else is no longer the conversation on the tape.
+    // Another prompt is not on the tape.
     let error = converse(cassette(), "good bye").await.unwrap_err();
     assert!(matches!(error, CassetteError::Mismatch { .. }), "{error}");
-    let told = error.to_string();
-    assert!(told.contains("DUOLOGUE_RECORD=always") && told.contains("hello.tape.zst"), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.contains("DUOLOGUE_RECORD=always") && message.contains("hello.tape.zst"),
+        "{message}"
+    );
     let anew = converse(cassette().record(Record::Always), "good bye").await.unwrap();
     assert_eq!(anew, (true, "good bye".to_owned()));
     assert_eq!(converse(cassette(), "good bye").await.unwrap(), (false, "good bye".to_owned()));
 }
 
 #[tokio::test]
-async fn a_test_that_fails_keeps_no_tape() {
+async fn a_failed_test_leaves_no_tape() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
     let (ours, its) = tokio::io::duplex(64 * 1024);
@@ -77,19 +80,19 @@ async fn a_test_that_fails_keeps_no_tape() {
 }
 
 #[tokio::test]
-async fn a_turn_that_is_not_on_the_tape_says_so_itself() {
+async fn a_turn_that_is_not_on_the_tape_fails_with_the_difference() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
     converse(taped(&path), "hello").await.unwrap();
     let session = taped(&path).start(Session::builder()).await.unwrap();
-    // Most tests end here, and never come to `close`.
+    // Most tests end here, without `close`.
     let error = session.prompt("good bye").await.unwrap().outcome().await.unwrap_err();
-    let told = format!("{error}");
-    assert!(told.contains("hello") && told.contains("DUOLOGUE_RECORD=always"), "{told}");
+    let message = format!("{error}");
+    assert!(message.contains("hello") && message.contains("DUOLOGUE_RECORD=always"), "{message}");
 }
 
 #[tokio::test]
-async fn what_is_no_tape_is_not_played() {
+async fn a_file_that_is_not_a_tape_is_not_played() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
     std::fs::write(&path, "").unwrap();
@@ -111,7 +114,7 @@ async fn a_signal_on_the_tape_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_tape_that_another_test_has_written_meanwhile_stays() {
+async fn a_tape_that_another_test_has_written_meanwhile_is_kept() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("t.tape");
     let (ours, its) = tokio::io::duplex(64 * 1024);
@@ -129,13 +132,13 @@ async fn where_recording_is_off_a_missing_tape_is_an_error() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("tapes/t.tape");
     let never = || Cassette::new(&path).record(Record::Never);
-    // To start the real agent would fail otherwise, if it is there or not.
+    // Starting the real agent would fail with another error.
     let builder = Session::builder().program("/no/such/program");
     let error = never().start(builder).await.unwrap_err();
     assert!(matches!(error, CassetteError::Missing { .. }), "{error}");
-    let told = error.to_string();
+    let message = error.to_string();
     for words in ["tapes/t.tape", "the test says so", "DUOLOGUE_RECORD=missing"] {
-        assert!(told.contains(words), "{told}");
+        assert!(message.contains(words), "{message}");
     }
     let error = converse(never(), "hello").await.unwrap_err();
     assert!(matches!(error, CassetteError::Missing { .. }), "{error}");
@@ -149,7 +152,7 @@ async fn errors_name_the_path_and_the_reason() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
-    // A tape that cannot be looked at is not missing: nothing is started.
+    // A tape that cannot be accessed is not missing: nothing is started.
     let below = file.join("t.tape");
     let builder = || Session::builder().program("/no/such/program");
     let error = taped(&below).start(builder()).await.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Two tapes compared by meaning: what depends on timing does not count.
+//! Two tapes compared by meaning: differences that depend on timing are ignored.
 
 use duologue_tape::Reader;
 use duologue_tape::diff::{Difference, compare};
@@ -72,7 +72,7 @@ fn queued(at: usize) -> Vec<(bool, Value)> {
 }
 
 #[test]
-fn when_a_prompt_is_written_does_not_count() {
+fn the_time_of_a_prompt_is_ignored() {
     for at in 3..6 {
         assert_eq!(differences(&queued(3), &queued(at)), [], "written at {at}");
     }
@@ -98,7 +98,7 @@ fn interrupted(answer_at: usize) -> Vec<(bool, Value)> {
 }
 
 #[test]
-fn when_a_request_is_answered_does_not_count() {
+fn the_time_of_an_answer_is_ignored() {
     for at in 2..6 {
         assert_eq!(differences(&interrupted(2), &interrupted(at)), [], "answered at {at}");
     }

@@ -15,7 +15,7 @@ fn all(mut reader: Reader<impl Read>) -> Vec<Entry> {
     entries
 }
 
-/// A source that gives one byte at a time, and is interrupted in between.
+/// A source that returns one byte at a time, with interruptions.
 struct Dribble<'a>(&'a [u8], bool);
 
 impl Read for Dribble<'_> {
@@ -53,7 +53,7 @@ fn every_recording_is_a_tape_with_its_exact_lines() {
 #[test]
 fn all_kinds_of_entries() {
     let tape = concat!(
-        "{\"tape\":1,\"program\":\"claude\",\"version\":\"2.1.325\",\"argv\":[\"claude\",\"-p\"],\"mood\":1}\n",
+        "{\"tape\":1,\"program\":\"claude\",\"version\":\"2.1.0\",\"argv\":[\"claude\",\"-p\"],\"mood\":1}\n",
         "{\"t\":0,\"dir\":\"in\",\"line\":\"a\"}\n",
         "{\"t\":1.5,\"dir\":\"out\",\"b64\":\"//4=\"}\n",
         "{\"t\":2,\"dir\":\"err\",\"line\":\"oops\"}\n",
@@ -103,20 +103,20 @@ fn a_tape_cut_at_any_byte_is_readable() {
 }
 
 #[test]
-fn newer_tapes_are_refused_politely() {
+fn newer_tapes_are_refused() {
     let error = Reader::new(&b"{\"tape\":2}\n"[..]).next_entry().unwrap_err();
     assert!(matches!(error, ReadError::TooNew { found: 2, newest: 1 }));
     assert!(error.to_string().contains("update duologue"));
 }
 
 #[test]
-fn nonsense_inside_a_tape_is_an_error_that_says_where() {
+fn an_invalid_line_of_a_tape_is_an_error_with_its_position() {
     let error = Reader::new(&b"{\"tape\":1}\n[]\n{}\n"[..]).next_entry().unwrap_err();
     assert_eq!(error.to_string(), "line 2 of the tape is not an entry: it is not a JSON object");
 }
 
 #[test]
-fn long_lines_are_events_and_reading_goes_on() {
+fn long_lines_are_events_and_reading_continues() {
     let tape = format!(
         "{{\"tape\":1}}\n{{\"t\":0,\"note\":\"{}\"}}\n{{\"t\":1,\"note\":\"b\"}}\n",
         "a".repeat(99)

@@ -1,14 +1,16 @@
-//! What a redacted tape does not tell, and what it still tells.
+//! Redacted tapes: what is replaced and what stays.
 
 use std::fs::File;
 
 use duologue_protocol::Line;
 use duologue_tape::redact::Redactor;
-use duologue_tape::replay::{Match, Player, Step};
+use duologue_tape::replay::{Match, Player};
 use duologue_tape::{Event, Header, Reader, Writer};
 use duologue_testkit::recordings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use super::replay::play;
 
 /// This line, redacted.
 fn redacted(redactor: &mut Redactor, line: &str) -> String {
@@ -18,7 +20,7 @@ fn redacted(redactor: &mut Redactor, line: &str) -> String {
     line.as_str().unwrap().to_owned()
 }
 
-/// Redacts a value, and looks whether any of the words is left in it, as it reads.
+/// Redacts a value and asserts that none of the words is left in it.
 fn loses(value: &Value, words: &[&str]) -> Value {
     let line = redacted(&mut Redactor::new(), &value.to_string());
     let new: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -31,7 +33,7 @@ fn loses(value: &Value, words: &[&str]) -> Value {
 }
 
 #[test]
-fn keys_and_tokens_go_wherever_a_line_begins() {
+fn keys_and_tokens_are_replaced_after_any_start_of_a_line() {
     let keys = [
         "sk-ant-api03-AbCdEfGhIjKlMnOpQr_-1",
         "sk-proj-AbCdEfGhIjKlMnOp1234",
@@ -50,13 +52,13 @@ fn keys_and_tokens_go_wherever_a_line_begins() {
         loses(&json!({ "text": json!({ "deep": format!("\n{key}") }).to_string() }), &[key]);
         loses(&json!({ "text": json!([json!({ "a": key }).to_string()]).to_string() }), &[key]);
     }
-    // A task is no key, though it ends like one begins.
+    // The name of a task is not a key, though it contains the prefix of one.
     let task = json!({ "text": "task-abcdefghijklmnopqrstuvwx" });
     assert_eq!(loses(&task, &[]), task);
 }
 
 #[test]
-fn what_is_called_a_secret_is_one() {
+fn values_with_a_secret_name_are_replaced() {
     loses(&json!({ "text": "PATH=/bin\nMY_TOKEN=abcd1234efgh\n" }), &["abcd1234efgh"]);
     loses(&json!({ "text": "aws_secret_access_key = abcd/1234+efgh" }), &["1234"]);
     loses(&json!({ "text": "Authorization: Bearer abcd1234efgh" }), &["abcd1234efgh"]);
@@ -69,13 +71,13 @@ fn what_is_called_a_secret_is_one() {
     }
     let counted = json!({ "usage": { "input_tokens": 5 }, "progressToken": "abcd1234efgh" });
     assert_eq!(loses(&counted, &[]), counted);
-    // Once it is known, it is secret everywhere.
+    // A known value is replaced everywhere.
     let twice = json!({ "env": { "API_KEY": "abcd1234efgh" }, "text": "it was abcd1234efgh" });
     loses(&twice, &["abcd1234efgh"]);
 }
 
 #[test]
-fn people_go_however_their_folders_are_written() {
+fn user_names_are_replaced_in_every_form_of_a_home_folder() {
     for (text, words) in [
         ("/home/ann/x and ann\nann\n", &["ann"] as &[&str]),
         ("in /home/ann. So ann said", &["ann"]),
@@ -104,7 +106,7 @@ fn people_go_however_their_folders_are_written() {
 }
 
 #[test]
-fn an_address_is_called_the_same_before_and_after_the_name_in_it_is_known() {
+fn an_address_has_one_replacement_before_and_after_its_name_is_known() {
     let mut redactor = Redactor::new();
     let line = r#"{"text":"ann@corp.com"}"#;
     let before = redacted(&mut redactor, line);
@@ -113,7 +115,7 @@ fn an_address_is_called_the_same_before_and_after_the_name_in_it_is_known() {
 }
 
 #[test]
-fn accounts_go_and_models_stay() {
+fn account_fields_are_replaced_and_models_stay() {
     let line = json!({
         "account": { "email": "ann@corp.com", "organization": "Corp", "displayName": "Ann" },
         "models": [{ "value": "opus", "displayName": "Opus" }],
@@ -123,14 +125,14 @@ fn accounts_go_and_models_stay() {
 }
 
 #[test]
-fn the_wire_is_left_alone_whatever_people_are_called() {
+fn words_of_the_wire_stay_even_if_a_user_has_that_name() {
     let mut redactor = Redactor::new().environment([("USER", "assistant"), ("LOGNAME", "text")]);
     let line = r#"{"type":"assistant","text":"the assistant"}"#;
     assert_eq!(redacted(&mut redactor, line), r#"{"type":"assistant","text":"the user1"}"#);
 }
 
 #[test]
-fn a_header_tells_no_more_than_a_line() {
+fn the_header_is_redacted_like_a_line() {
     let argv = ["claude", "--token", "abcd1234efgh", "--settings", r#"{"a":"x\nann@corp.com"}"#];
     let header = Redactor::new().header(&Header::new("claude", argv));
     let expected =
@@ -139,7 +141,7 @@ fn a_header_tells_no_more_than_a_line() {
 }
 
 #[test]
-fn a_second_time_through_a_tape_all_is_known() {
+fn in_the_second_pass_every_value_is_known() {
     let mut redactor = Redactor::new();
     assert_eq!(redacted(&mut redactor, r#"{"text":"ann asks"}"#), r#"{"text":"ann asks"}"#);
     redacted(&mut redactor, r#"{"cwd":"/home/ann"}"#);
@@ -148,7 +150,7 @@ fn a_second_time_through_a_tape_all_is_known() {
     assert_eq!(redacted(&mut redactor, r#"{"text":"ann asks"}"#), r#"{"text":"user1 asks"}"#);
 }
 
-/// Goes through this tape twice. Gives back its lines.
+/// Redacts a tape in two passes and returns its lines.
 fn redacted_twice(tape: &[Value]) -> (Vec<Value>, Redactor) {
     let events = || tape.iter().map(|line| Event::ToHost(Line::from(line.to_string())));
     let mut redactor = Redactor::new();
@@ -161,7 +163,7 @@ fn redacted_twice(tape: &[Value]) -> (Vec<Value>, Redactor) {
     (lines.collect(), redactor)
 }
 
-/// The texts of what was streamed, by their index.
+/// The streamed texts, by index.
 fn streamed(tape: &[Value]) -> [String; 2] {
     [0, 1].map(|index| {
         let of_index = tape.iter().filter(|line| line["event"]["index"] == index);
@@ -171,7 +173,7 @@ fn streamed(tape: &[Value]) -> [String; 2] {
 
 proptest! {
     #[test]
-    fn what_is_streamed_in_pieces_is_replaced_as_if_it_came_whole(
+    fn a_streamed_secret_is_replaced_like_a_whole_one(
         words in prop::collection::vec(prop_oneof![
             Just("ghp_AbCdEfGhIjKlMnOpQrStUvWx1234"),
             Just("sk-ant-api03-AbCdEfGhIjKlMnOpQr_-1"),
@@ -232,7 +234,7 @@ fn only_the_pieces_with_a_secret_change() {
 }
 
 #[test]
-fn a_long_text_is_looked_at_in_parts_between_two_words() {
+fn a_long_text_is_split_between_two_words() {
     let key = ["ghp_AbCdEfGhIj", "KlMnOpQrStUvWx1234"];
     let words = " and so on".repeat(40_000);
     let mut tape = Vec::new();
@@ -249,11 +251,11 @@ fn a_long_text_is_looked_at_in_parts_between_two_words() {
 
 #[test]
 fn a_redacted_recording_replays_to_the_host_that_was_recorded() {
-    // A chosen field that is no UTF-8 goes, and with it what made the line unreadable.
+    // A chosen field that is not UTF-8 is replaced, and the line becomes readable.
     for recording in recordings().into_iter().filter(|tape| tape.name != "24z-invalid-utf8") {
         let open = || Reader::new(File::open(&recording.path).unwrap());
         let mut reader = open();
-        // What is at these paths is in every prompt and many an answer.
+        // These paths are in every prompt and in many answers.
         let mut redactor =
             Redactor::new().path("message.content").path("response.response.message");
         let header = redactor.header(reader.header().unwrap().unwrap());
@@ -264,33 +266,12 @@ fn a_redacted_recording_replays_to_the_host_that_was_recorded() {
         let tape = writer.finish().unwrap();
         let mut player = Player::new(|| Ok(tape.as_slice()), Match::Exact).unwrap();
         let mut reader = open();
-        while let Some(entry) = reader.next_entry().unwrap() {
-            match entry.event {
-                Event::ToAgent(line) => {
-                    let told = player.handle_line(&line);
-                    told.unwrap_or_else(|error| panic!("{}: {error}", recording.name));
-                }
-                Event::Note(note) => {
-                    if let Some(name) = note.strip_prefix("signal ") {
-                        assert!(player.handle_signal(name));
-                    }
-                }
-                _ => {}
-            }
-        }
-        player.handle_end().unwrap();
-        loop {
-            match player.next_step().unwrap() {
-                Step::Say(..) => {}
-                Step::End(_) => break,
-                other => panic!("{}: {other:?}", recording.name),
-            }
-        }
+        play(&mut player, &mut reader, &recording.name);
     }
 }
 
 #[test]
-fn what_was_not_replaced_must_still_be_the_same() {
+fn values_that_were_not_replaced_must_still_match() {
     let tape = concat!(
         r#"{"tape":1,"program":"claude","redacted":true}"#,
         "\n",

@@ -1,6 +1,7 @@
 //! Replaying tapes.
 
 use std::fs::File;
+use std::io::Read;
 
 use duologue_protocol::Line;
 use duologue_tape::replay::{Match, Mismatch, Player, Step, Wait};
@@ -28,7 +29,7 @@ fn player(tape: &[u8], how: Match) -> Player<&[u8]> {
     Player::new(|| Ok(tape), how).unwrap()
 }
 
-/// All that is said until it waits or ends.
+/// All lines until it waits or ends.
 fn said(player: &mut Player<&[u8]>) -> Vec<Value> {
     let mut said = Vec::new();
     while let Step::Say(_, stream, line) = player.next_step().unwrap() {
@@ -38,7 +39,7 @@ fn said(player: &mut Player<&[u8]>) -> Vec<Value> {
     said
 }
 
-fn tell(player: &mut Player<&[u8]>, line: &Value) -> Result<(), Mismatch> {
+fn send(player: &mut Player<&[u8]>, line: &Value) -> Result<(), Mismatch> {
     player.handle_line(&Line::from(line.to_string()))
 }
 
@@ -64,14 +65,14 @@ fn requests_may_come_in_another_order() {
     ]);
     let mut player = player(&tape, Match::Exact);
     assert!(said(&mut player).is_empty());
-    tell(&mut player, &request("b", "interrupt")).unwrap();
+    send(&mut player, &request("b", "interrupt")).unwrap();
     assert!(said(&mut player).is_empty());
-    tell(&mut player, &request("a", "set_model")).unwrap();
+    send(&mut player, &request("a", "set_model")).unwrap();
     assert_eq!(said(&mut player), [reply("b"), reply("a")]);
 }
 
 #[test]
-fn names_of_this_host_stand_in_the_answers() {
+fn answers_have_the_ids_of_this_host() {
     let hooks = |id: &str| {
         json!({ "type": "control_request", "request_id": "i", "request": {
             "subtype": "initialize", "hooks": { "PreToolUse": [{ "matcher": "Bash", "hookCallbackIds": [id] }] },
@@ -97,9 +98,9 @@ fn names_of_this_host_stand_in_the_answers() {
     ]);
     let mut player = player(&tape, Match::Exact);
     player.handle_arguments(&["--session-id=s-now".to_owned()]).unwrap();
-    tell(&mut player, &hooks("now_7")).unwrap();
+    send(&mut player, &hooks("now_7")).unwrap();
     assert_eq!(said(&mut player), [reply("i")]);
-    tell(&mut player, &prompt("hello", "u-now")).unwrap();
+    send(&mut player, &prompt("hello", "u-now")).unwrap();
     assert_eq!(
         said(&mut player),
         [callback("now_7")].map(|mut line| {
@@ -107,12 +108,12 @@ fn names_of_this_host_stand_in_the_answers() {
             line
         })
     );
-    tell(&mut player, &reply("q")).unwrap();
+    send(&mut player, &reply("q")).unwrap();
     assert_eq!(said(&mut player), [result("s-now", "u-now")]);
 }
 
 #[test]
-fn prompts_are_matched_as_closely_as_wanted() {
+fn prompts_are_matched_according_to_match() {
     let tape = tape(&[('>', prompt("Hello  World", "u")), ('<', json!({ "type": "result" }))]);
     let blocks = json!({ "type": "user", "new": 1, "message": {
         "content": [{ "type": "text", "text": "Hello  World" }],
@@ -126,13 +127,13 @@ fn prompts_are_matched_as_closely_as_wanted() {
         (Match::Any, request("r", "interrupt"), false),
     ];
     for (how, line, fits) in cases {
-        let result = tell(&mut player(&tape, how), &line);
+        let result = send(&mut player(&tape, how), &line);
         assert_eq!(result.is_ok(), fits, "{how:?} {line}");
     }
 }
 
 #[test]
-fn a_mismatch_says_what_was_expected_and_what_came() {
+fn a_mismatch_has_the_expected_and_the_actual_line() {
     let answer = |behavior: &str| {
         json!({ "type": "control_response", "response": {
             "subtype": "success", "request_id": "q", "response": { "behavior": behavior, "n": 1 },
@@ -140,28 +141,28 @@ fn a_mismatch_says_what_was_expected_and_what_came() {
     };
     let tape = tape(&[('>', answer("allow")), ('<', json!({ "type": "result" }))]);
     let mut strict = player(&tape, Match::Exact);
-    let mismatch = tell(&mut strict, &answer("deny")).unwrap_err();
+    let mismatch = send(&mut strict, &answer("deny")).unwrap_err();
     let report = mismatch.to_string();
     assert!(report.contains("at behavior\n    - \"allow\"\n    + \"deny\""), "{report}");
     assert_eq!(mismatch.tape_line, Some(2));
-    // It may go on all the same.
+    // With `lenient` it continues.
     let mut lenient = player(&tape, Match::Exact).lenient();
-    tell(&mut lenient, &answer("deny")).unwrap_err();
+    send(&mut lenient, &answer("deny")).unwrap_err();
     assert_eq!(said(&mut lenient), [json!({ "type": "result" })]);
-    // What was decided counts, nothing else.
+    // Only the decision counts.
     let mut loose = player(&tape, Match::Loose);
     let mut other = answer("allow");
     other["response"]["response"]["n"] = 2.into();
-    tell(&mut loose, &other).unwrap();
+    send(&mut loose, &other).unwrap();
     // A host that ends too soon.
     let mismatch = player(&tape, Match::Exact).handle_end().unwrap_err();
     assert!(mismatch.to_string().contains("the end of its lines"));
-    // One that asks for more than then.
-    assert!(tell(&mut player(&tape, Match::Any), &request("r", "interrupt")).is_err());
+    // A host with a request that is not on the tape.
+    assert!(send(&mut player(&tape, Match::Any), &request("r", "interrupt")).is_err());
 }
 
 #[test]
-fn signals_and_the_end_are_waited_for() {
+fn signals_and_the_end_of_input_are_awaited() {
     let tape = tape(&[
         ('!', json!("signal SIGINT")),
         ('<', json!({ "type": "result" })),
@@ -178,37 +179,47 @@ fn signals_and_the_end_are_waited_for() {
     assert!(matches!(player.next_step().unwrap(), Step::End(_)));
 }
 
+/// Plays the host of a tape to the player: first all lines and signals of the host, then all lines of the agent. Returns the
+/// agent's lines of the player and those of the tape.
+pub(super) fn play<S: Read, R: Read>(
+    player: &mut Player<S>,
+    tape: &mut Reader<R>,
+    name: &str,
+) -> (Vec<Line>, Vec<Line>) {
+    let (mut played, mut expected) = (Vec::new(), Vec::new());
+    while let Some(entry) = tape.next_entry().unwrap() {
+        match entry.event {
+            Event::ToAgent(line) => {
+                player.handle_line(&line).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+            Event::ToHost(line) => expected.push(line),
+            Event::Note(note) => {
+                if let Some(name) = note.strip_prefix("signal ") {
+                    assert!(player.handle_signal(name));
+                }
+            }
+            _ => {}
+        }
+    }
+    player.handle_end().unwrap();
+    loop {
+        match player.next_step().unwrap() {
+            Step::Say(_, Stream::ToHost, line) => played.push(line),
+            Step::Say(..) => {}
+            Step::End(_) => return (played, expected),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn every_recording_replays_to_the_host_that_is_on_it() {
     for recording in recordings() {
         let open = || File::open(&recording.path);
         let mut player = Player::new(open, Match::Exact).unwrap();
         let mut reader = Reader::new(open().unwrap());
-        let mut said = Vec::new();
-        let mut expected = Vec::new();
-        // The host says everything at once.
-        while let Some(entry) = reader.next_entry().unwrap() {
-            match entry.event {
-                Event::ToAgent(line) => player.handle_line(&line).unwrap(),
-                Event::ToHost(line) => expected.push(line),
-                Event::Note(note) => {
-                    if let Some(name) = note.strip_prefix("signal ") {
-                        assert!(player.handle_signal(name));
-                    }
-                }
-                _ => {}
-            }
-        }
-        player.handle_end().unwrap();
-        loop {
-            match player.next_step().unwrap() {
-                Step::Say(_, Stream::ToHost, line) => said.push(line),
-                Step::Say(..) => {}
-                Step::End(_) => break,
-                other => panic!("{}: {other:?}", recording.name),
-            }
-        }
-        assert!(said == expected, "{} {}", recording.version, recording.name);
+        let (played, expected) = play(&mut player, &mut reader, &recording.name);
+        assert!(played == expected, "{} {}", recording.version, recording.name);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The same scenarios in three versions: every difference has its reason.
+//! The same scenarios in three versions: every difference has a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -7,11 +7,11 @@ use std::path::Path;
 use duologue_tape::Reader;
 use duologue_tape::diff::shape::{self, Shapes};
 use duologue_tape::diff::{self, Difference};
+use duologue_testkit::peers::imitated_version;
 use duologue_testkit::root;
 use serde::Deserialize;
 use serde_json::Value;
 
-const NEWEST: &str = "2.1.325";
 const OLDER: [&str; 2] = ["2.0.77", "1.0.128"];
 
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ struct Reason {
     seen: BTreeMap<String, Vec<String>>,
 }
 
-/// Whether this is what a name says: `KIND EVENT`, `KIND EVENT FIELD`, or the latter and ` = VALUE`, the
+/// Whether a difference matches a pattern: `KIND EVENT`, `KIND EVENT FIELD`, or the latter and ` = VALUE`, the
 /// value that the older one has.
 fn is_named(what: &str, difference: &Difference) -> bool {
     let (what, value) = match what.split_once(" = ") {
@@ -60,7 +60,7 @@ fn every_difference_between_versions_has_its_reason() {
     for version in OLDER {
         for entry in fs::read_dir(recordings.join(version)).unwrap() {
             let old = entry.unwrap().path();
-            let new = recordings.join(NEWEST).join(old.file_name().unwrap());
+            let new = recordings.join(imitated_version()).join(old.file_name().unwrap());
             if !new.exists() {
                 continue;
             }
@@ -97,15 +97,15 @@ fn every_recording_equals_itself() {
 }
 
 #[test]
-fn shapes_tell_what_came_and_went() {
+fn shapes_list_added_and_removed_types_and_fields() {
     let shapes = |version: &str| {
         let path = root().join("recordings").join(version).join("04-bash-allow.tape");
         Shapes::read(&mut Reader::new(File::open(path).unwrap())).unwrap()
     };
-    let differences = shape::compare(&shapes("1.0.128"), &shapes(NEWEST));
+    let differences = shape::compare(&shapes("1.0.128"), &shapes(imitated_version()));
     let added =
         ("control_request/can_use_tool (to host)".to_owned(), "request.tool_use_id".to_owned());
     assert!(differences.added_fields.contains(&added), "{differences:?}");
     assert!(differences.added_types.contains(&"system/thinking_tokens (to host)".to_owned()));
-    assert!(shape::compare(&shapes(NEWEST), &shapes(NEWEST)).is_empty());
+    assert!(shape::compare(&shapes(imitated_version()), &shapes(imitated_version())).is_empty());
 }

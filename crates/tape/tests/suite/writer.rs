@@ -1,4 +1,4 @@
-//! Writing tapes, plain and packed.
+//! Writing tapes, plain and compressed.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ fn all(reader: &mut Reader<impl Read>) -> Vec<Entry> {
     entries
 }
 
-fn told(entries: &[Entry]) -> Vec<String> {
+fn rendered(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(|entry| format!("{:?} {:?}", entry.millis, entry.event)).collect()
 }
 
@@ -38,13 +38,13 @@ fn every_recording_is_written_as_it_was_read() {
         let written = writer.finish().unwrap();
         let mut again = Reader::new(written.as_slice());
         assert_eq!(again.header().unwrap(), Some(&header));
-        assert_eq!(told(&all(&mut again)), told(&entries), "{}", recording.name);
+        assert_eq!(rendered(&all(&mut again)), rendered(&entries), "{}", recording.name);
     }
 }
 
-/// What is held back runs full in the midst of everything an entry has.
+/// The buffer gets full at every point of an entry.
 #[test]
-fn what_is_held_back_may_run_full_anywhere() {
+fn the_buffer_may_be_full_at_any_point_of_an_entry() {
     let texts = (0..4_000).map(|length| "a\"\u{1}é".repeat(length % 200).into_bytes());
     let binary = (0..4_000).map(|length| vec![0xff; length % 400]);
     let large = ["\\".repeat(3_000_000).into_bytes(), vec![0xfe; 3_000_000]];
@@ -63,7 +63,7 @@ fn what_is_held_back_may_run_full_anywhere() {
 }
 
 #[test]
-fn the_room_of_a_chunk_comes_back_once_it_is_on_the_tape() {
+fn the_space_of_a_chunk_is_released_once_it_is_written() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("shared.tape");
     let recorder = Recorder::create(&path, &Header::new("x", ["x"])).unwrap();
@@ -73,7 +73,7 @@ fn the_room_of_a_chunk_comes_back_once_it_is_on_the_tape() {
         tap.shared(Stream::ToHost, Arc::new(chunk));
     }
     recorder.finish(Duration::from_secs(60)).unwrap();
-    // Large ones are not kept.
+    // Large buffers are not kept.
     assert_eq!(tap.spare().as_deref(), Some(&b"o\n".to_vec()));
     assert_eq!(tap.spare().as_deref(), Some(&b"one\ntw".to_vec()));
     assert_eq!(tap.spare(), None);
@@ -83,7 +83,7 @@ fn the_room_of_a_chunk_comes_back_once_it_is_on_the_tape() {
 
 proptest! {
     #[test]
-    fn any_lines_come_back(lines in prop::collection::vec(
+    fn any_lines_are_read_as_they_were_written(lines in prop::collection::vec(
         (any::<u32>(), 0..3_u8, prop::collection::vec(any::<u8>().prop_filter("no newline", |byte| *byte != b'\n'), 0..40), any::<bool>()),
         0..20,
     )) {
@@ -124,7 +124,7 @@ fn a_packed_tape_that_is_cut_anywhere_is_readable() {
     for number in 0..40_u64 {
         let line = Line::from(format!("{{\"n\":{number}}}"));
         writer.event(Some(number), &Event::ToHost(line)).unwrap();
-        // As the recorder does when nothing more is there.
+        // Like the recorder when its queue is empty.
         writer.flush().unwrap();
     }
     writer.finish().unwrap().finish().unwrap();
@@ -169,7 +169,7 @@ fn a_tap_takes_pieces_and_lines() {
     tap.exit(Exit::with_code(3));
     tap.note("too late");
     assert_eq!(recorder.finish(Duration::from_secs(60)).unwrap().total(), 0);
-    // It is over: what comes now is too late.
+    // The recording has ended: further lines are ignored.
     tap.note("late");
     let entries = all(&mut Reader::new(File::open(&path).unwrap()));
     let events: Vec<String> = entries.iter().map(|entry| format!("{:?}", entry.event)).collect();
@@ -197,7 +197,7 @@ fn a_new_tape_replaces_nothing() {
         let error = TapeFile::create_new(path).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
     }
-    // What is replaced on purpose keeps what its other names lead to.
+    // Replacing a file on purpose does not change its other links.
     for path in [&link, &hard] {
         let mut tape = TapeFile::create(path).unwrap();
         tape.write_all(b"tape").unwrap();

@@ -14,7 +14,7 @@ fn signal(name: &str, pid: u32) {
 }
 
 #[test]
-fn it_dies_after_each_of_its_lines() {
+fn it_exits_after_each_line() {
     // Two of the prompt's life, init, assistant, result, and the end of the prompt's life.
     for count in 0..=6 {
         let (_dir, stage) = stage(&[Script::new().dies_after(count)]);
@@ -31,7 +31,7 @@ fn it_dies_after_each_of_its_lines() {
 }
 
 #[test]
-fn it_dies_inside_a_line() {
+fn it_exits_inside_a_line() {
     let (_dir, stage) = stage(&[Script::new().dies_inside(2)]);
     let mut host = Host::start(&stage, &[]);
     host.prompt("a", "u-1");
@@ -42,7 +42,7 @@ fn it_dies_inside_a_line() {
 }
 
 #[test]
-fn each_start_is_another_life() {
+fn each_start_takes_the_next_part_of_the_script() {
     let lives = [Script::new().start([Step::Exit(7)]), Script::new().start([Step::Die(15)])];
     let (_dir, stage) = stage(&lives);
     assert_eq!(Host::start(&stage, &[]).child.wait().unwrap().code(), Some(7));
@@ -68,7 +68,7 @@ fn an_agent_may_ignore_term_and_the_end() {
 }
 
 #[test]
-fn grandchildren_stay_until_somebody_ends_them() {
+fn grandchildren_stay_until_they_are_killed() {
     let script = Script::new().start([
         Step::grandchild(),
         Step::stubborn_grandchild(),

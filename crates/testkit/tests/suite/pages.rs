@@ -1,5 +1,6 @@
 //! The documentation: links work, the book contains every page, programs compile.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let mut broken = Vec::new();
     for page in [pages("."), pages("docs"), crate_readmes()].concat() {
         for link in links(&page) {
@@ -96,7 +97,7 @@ fn every_crate_has_a_readme_whose_programs_are_doctests() {
         if let Ok(library) = fs::read_to_string(library) {
             assert!(text.contains("```rust"), "{} has no example", readme.display());
             let included = "include_str!(\"../README.md\")";
-            assert!(library.contains(included), "nobody compiles {}", readme.display());
+            assert!(library.contains(included), "{} is not compiled", readme.display());
         }
     }
 }
@@ -113,7 +114,52 @@ fn programs_of_pages_are_doctests() {
         let name = page.file_name().unwrap().to_str().unwrap();
         if fs::read_to_string(&page).unwrap().contains("```rust") {
             let included = format!("include_str!(\"../../../docs/{name}\")");
-            assert!(sources.contains(&included), "nobody compiles the programs of docs/{name}");
+            assert!(sources.contains(&included), "the programs of docs/{name} are not compiled");
+        }
+    }
+}
+
+/// The table of errors in `docs/drive-claude-code.md`, and the errors of the library.
+#[test]
+fn the_table_of_errors_is_complete() {
+    let source = fs::read_to_string(root().join("crates/host/src/error.rs")).unwrap();
+    let (_, body) = source.split_once("pub enum Error {").unwrap();
+    let (body, _) = body.split_once("\n}").unwrap();
+    let is_name = |line: &&str| {
+        line.strip_prefix("    ")
+            .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+    };
+    let name = |line: &str| -> String {
+        line.trim().chars().take_while(|c| c.is_ascii_alphanumeric()).collect()
+    };
+    let errors: BTreeSet<String> = body.lines().filter(is_name).map(name).collect();
+    assert!(errors.len() > 10, "{errors:?}");
+
+    let page = fs::read_to_string(root().join("docs/drive-claude-code.md")).unwrap();
+    let (_, table) = page.split_once("| `Error` | cause |").unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let listed: BTreeSet<String> =
+        cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect();
+    assert_eq!(listed, errors);
+}
+
+/// Words that make a reader stop: see CONTRIBUTING.md. Code may have them, for example in a recorded text.
+#[test]
+fn pages_use_plain_words() {
+    let words = ["told", "nobody", "somebody", "anybody", "whoever", "in vain", "mended", "hears"];
+    let top =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "DEPENDENCIES.md", "CHANGELOG.md"];
+    let all =
+        top.map(|name| root().join(name)).into_iter().chain(pages("docs")).chain(crate_readmes());
+    for page in all {
+        for line in prose(&page) {
+            // Without code in backticks.
+            let text = line.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+            let text = text.replace(|letter: char| !letter.is_alphanumeric(), " ");
+            let found =
+                words.iter().find(|word| format!(" {text} ").contains(&format!(" {word} ")));
+            assert!(found.is_none(), "{}: {found:?} in {line}", page.display());
         }
     }
 }

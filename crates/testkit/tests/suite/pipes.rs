@@ -7,7 +7,7 @@ use serde_json::json;
 use super::host::{Host, kinds, stage};
 
 #[test]
-fn floods_have_the_size_they_say() {
+fn floods_have_the_configured_size() {
     let script = Script::new().turn([Step::Init, Step::flood(5_000, 757), Step::Done("x".into())]);
     let (_dir, stage) = stage(&[script]);
     let mut host = Host::start(&stage, &[]);
@@ -31,7 +31,7 @@ fn a_flood_is_interrupted() {
 }
 
 #[test]
-fn lines_may_be_huge_torn_or_no_json() {
+fn lines_may_be_huge_torn_or_not_json() {
     let script = Script::new().turn([
         Step::Huge(2_000_000),
         Step::Line("not json".to_owned()),
@@ -72,7 +72,7 @@ fn stdout_is_closed_under_a_host_that_reads() {
 }
 
 #[test]
-fn an_agent_that_stops_reading_takes_nothing_more() {
+fn an_agent_that_stops_reading_accepts_nothing_more() {
     let script = Script::new().start([
         Step::StopReading,
         Step::Mark("stopped".into()),

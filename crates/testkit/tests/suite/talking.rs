@@ -12,7 +12,7 @@ fn text(text: &str) -> Step {
 }
 
 #[test]
-fn without_faults_it_speaks_as_the_cli_does() {
+fn without_faults_it_writes_like_the_cli() {
     let (_dir, stage) = stage(&[Script::new()]);
     let mut host = Host::start(&stage, &["--replay-user-messages", "--session-id", "s-1"]);
     host.request("req_1", &json!({ "subtype": "initialize", "hooks": null }));
@@ -49,7 +49,7 @@ fn without_faults_it_speaks_as_the_cli_does() {
 }
 
 #[test]
-fn it_says_its_version() {
+fn it_prints_its_version() {
     let program = env!("CARGO_BIN_EXE_fake-agent");
     let output = std::process::Command::new(program).arg("--version").output().unwrap();
     assert_eq!(output.stdout, format!("{} (Claude Code)\n", imitated_version()).as_bytes());
@@ -97,7 +97,7 @@ fn prompts_join_a_turn_after_a_tool() {
 }
 
 #[test]
-fn an_interrupt_takes_requests_back_and_ends_the_turn() {
+fn an_interrupt_withdraws_requests_and_ends_the_turn() {
     let tool = Step::ToolUse { id: "toolu_1".into(), name: "Bash".into(), input: json!({}) };
     let ask = Step::can_use_tool("1", "Bash", json!({}));
     let script = Script::new().turn([Step::Init, tool, ask, text("never said")]);
@@ -187,7 +187,7 @@ fn marks_and_gates_let_a_test_set_the_pace() {
 }
 
 #[test]
-fn a_line_that_is_no_json_ends_it() {
+fn a_line_that_is_not_json_ends_it() {
     let (_dir, stage) = stage(&[Script::new()]);
     let mut host = Host::start(&stage, &[]);
     host.try_send(b"hello\n").unwrap();

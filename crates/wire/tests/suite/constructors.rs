@@ -152,9 +152,9 @@ fn control_requests_both_ways() {
 
 #[test]
 fn answers_of_an_agent() {
-    let reply = InitializeReply::new().claude_code_version("2.1.325");
+    let reply = InitializeReply::new().claude_code_version("2.1.0");
     let sent = sent_to_host(&ControlResponse::success("r1", &reply));
-    assert_eq!(sent["response"]["response"]["claude_code_version"], "2.1.325");
+    assert_eq!(sent["response"]["response"]["claude_code_version"], "2.1.0");
     assert_eq!(sent_to_host(&ControlResponse::ack("r1"))["response"]["subtype"], "success");
     let refused = sent_to_host(&ControlResponse::unsupported("r1", "juggle"));
     assert_eq!(refused["response"]["error"], "Unsupported control request subtype: juggle");

@@ -1,4 +1,4 @@
-"""The official Python SDK talks to an agent that misbehaves, and tells what came of it."""
+"""The official Python SDK talks to an agent that misbehaves, and reports what it received."""
 
 import asyncio
 import json
@@ -90,7 +90,7 @@ async def read_cancelled(client):
         try:
             see(await asyncio.wait_for(anext(messages), 0.001))
         except TimeoutError:
-            # What was cancelled has ended the generator: whoever goes on asks for another one.
+            # A cancelled read ends the generator: open another one.
             messages = client.receive_response()
         except StopAsyncIteration:
             return

@@ -86,9 +86,23 @@ impl Job {
     }
 }
 
+/// The hosts, in the order of the table.
+const HOSTS: &[&str] = &[
+    "duologue",
+    "claude-codes",
+    "claude-wrapper",
+    "claude-agent-sdk-rs",
+    "cc-sdk",
+    "claude-cli-sdk",
+];
+
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [peer, hazard] = &args[..] else { bail!("drive PEER HAZARD") };
+    if args == ["--list"] {
+        HOSTS.iter().for_each(|host| println!("{host}"));
+        return Ok(());
+    }
+    let [peer, hazard] = &args[..] else { bail!("hazard-host HOST HAZARD, or hazard-host --list") };
     let job = Job { hazard: hazard.parse()? };
     let tally = Tally::start();
     // The same number on every machine.
@@ -102,7 +116,7 @@ fn main() -> Result<()> {
             "claude-agent-sdk-rs" => agent_sdk::run(job, tally).await,
             "cc-sdk" => cc::run(job, tally).await,
             "claude-cli-sdk" => cli_sdk::run(job, tally).await,
-            _ => bail!("nobody is called {peer}"),
+            _ => bail!("there is no host {peer}"),
         };
         if let Err(error) = run {
             tally.see(&Err(error));

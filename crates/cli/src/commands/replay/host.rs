@@ -174,7 +174,7 @@ impl Talk {
             Err(RecvTimeoutError::Timeout) => return Ok(None),
         };
         match &happens {
-            Happens::Line(line) => self.hear(line)?,
+            Happens::Line(line) => self.receive(line)?,
             Happens::End => self.ended = true,
             // Its output shows the rest.
             Happens::Written(false) => self.stdin = None,
@@ -214,7 +214,7 @@ impl Talk {
         Ok(())
     }
 
-    fn hear(&mut self, line: &Line) -> Result<(), ReadError> {
+    fn receive(&mut self, line: &Line) -> Result<(), ReadError> {
         self.player.handle_line(line);
         self.compare(&Event::ToHost(line.clone()))
     }

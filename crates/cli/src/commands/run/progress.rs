@@ -126,7 +126,7 @@ impl Progress {
         if self.quiet {
             return;
         }
-        let tells = matches!(
+        let has_line = matches!(
             event,
             Event::ToolCall(_)
                 | Event::ToolResult(_)
@@ -138,7 +138,7 @@ impl Progress {
                 | Event::Error(_)
                 | Event::MalformedLine(_)
         );
-        if tells && below {
+        if has_line && below {
             self.print(&Shown::default());
         }
         match event {

@@ -17,7 +17,7 @@ use crate::process::guard::Guard;
 /// Set for the process that plays the host.
 const HOST: &str = "DUOLOGUE_TEST_PLAYS_HOST";
 
-/// Not a test by itself: what the next one runs, in a process of its own.
+/// Not a test by itself: a host for the next one, in a process of its own.
 #[test]
 fn plays_the_host() {
     if std::env::var_os(HOST).is_none() {
@@ -39,29 +39,44 @@ fn plays_the_host() {
         writeln!(std::io::stdout(), "{family}").unwrap();
         kept
     });
-    // Until it is killed.
+    wait_for_the_kill();
+}
+
+/// Waits until this process is killed.
+fn wait_for_the_kill() {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-#[tokio::test]
-async fn the_death_of_the_host_ends_its_agents() {
+/// Starts a test of this file as a host, in a process of its own. Returns it, and the rest of the line that it prints
+/// after `label`.
+fn host(test: &str, label: &str) -> (Child, String) {
     let mut host = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "process::tests::guarding::plays_the_host", "--nocapture"])
+        .args(["--exact", &format!("process::tests::guarding::{test}"), "--nocapture"])
         .env(HOST, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let said = BufReader::new(host.stdout.take().unwrap());
-    let family = said.lines().map(Result::unwrap).find(|line| line.contains("family "));
-    let family = numbers(family.unwrap().split_once("family ").unwrap().1);
+    let mut lines = BufReader::new(host.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let found = lines.find_map(|line| line.split_once(label).map(|(_, rest)| rest.to_owned()));
+    (host, found.unwrap())
+}
+
+/// Sends SIGKILL, which a process cannot handle.
+fn kill(mut host: Child) {
+    host.kill().unwrap();
+    host.wait().unwrap();
+}
+
+#[tokio::test]
+async fn the_death_of_the_host_ends_its_agents() {
+    let (host, family) = host("plays_the_host", "family ");
+    let family = numbers(&family);
     // The guard, three agents, three grandchildren.
     assert_eq!(family.len(), 7);
     assert!(family.iter().all(|pid| lives(*pid)));
-    // SIGKILL, of which nobody can be told.
-    host.kill().unwrap();
-    host.wait().unwrap();
+    kill(host);
     vanish(&family).await;
 }
 
@@ -85,26 +100,15 @@ fn plays_a_host_with_files() {
         writeln!(std::io::stdout(), "file {file}").unwrap();
         (started.process, started.stdin, lines)
     });
-    // Until it is killed.
-    let _ = std::io::stdin().read(&mut [0]);
+    wait_for_the_kill();
 }
 
 #[tokio::test]
 async fn the_death_of_the_host_leaves_no_files() {
-    let mut host = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "process::tests::guarding::plays_a_host_with_files", "--nocapture"])
-        .env(HOST, "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let said = BufReader::new(host.stdout.take().unwrap());
-    let file = said.lines().map(Result::unwrap).find(|line| line.contains("file /")).unwrap();
-    let file = Path::new(file.split_once("file ").unwrap().1);
+    let (host, file) = host("plays_a_host_with_files", "file ");
+    let file = Path::new(&file);
     assert!(std::fs::read_to_string(file).unwrap().contains("token"));
-    host.kill().unwrap();
-    host.wait().unwrap();
+    kill(host);
     let folder = file.parent().unwrap();
     soon(async {
         while folder.exists() {
@@ -235,7 +239,7 @@ async fn the_guard_ends_with_the_last_agent() {
 }
 
 #[tokio::test]
-async fn a_guard_that_was_killed_is_replaced_and_told_everything() {
+async fn a_guard_that_was_killed_is_replaced_and_gets_all_processes() {
     let mut sleeper = sleeper();
     let guard = Arc::new(Guard::start(Path::new("/bin/sh")).unwrap());
     let first = guard.pid();

@@ -1,10 +1,10 @@
 //! The kinds of secrets of the corpus. Each is put together from parts, so that no scanner takes this file for a leak.
 
-/// A secret, and the text that it stands in.
+/// A secret and the text around it.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) text: String,
-    /// What must not be left.
+    /// What must be replaced.
     pub(super) secret: String,
 }
 
@@ -15,7 +15,7 @@ const URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const DIGITS: &str = "0123456789";
 
-/// So many letters, the same for the same seed. The second is a digit, as in any real one of this length.
+/// Random letters of this length, from a seed. The second is a digit, as real secrets of this length have digits.
 fn body(alphabet: &str, length: usize, seed: &str) -> String {
     let mut state = seed.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -42,7 +42,7 @@ fn body(alphabet: &str, length: usize, seed: &str) -> String {
         .collect()
 }
 
-/// Tokens that give themselves away: a prefix in two parts, an alphabet, a length, an ending.
+/// Tokens with a known form: a prefix in two parts, an alphabet, a length, an ending.
 #[rustfmt::skip]
 const TOKENS: &[(&str, &str, &str, &str, usize, &str)] = &[
     ("Anthropic key", "sk-", "ant-api03-", URL, 93, "AA"),
@@ -155,13 +155,13 @@ fn in_two(first: &str, second: &str) -> String {
     [first, second].concat()
 }
 
-/// All of them.
+/// All kinds.
 pub(super) fn kinds() -> Vec<Kind> {
     let tokens = TOKENS.iter().map(|(name, first, second, alphabet, length, end)| {
         let secret = in_two(first, second) + &body(alphabet, *length, name) + end;
         Kind { name, text: secret.clone(), secret }
     });
-    // An @ in the text stands for the secret; the last one of two is one.
+    // An @ in the text is replaced by the secret; of two, only the first.
     let texts = TEXTS.iter().map(|(name, text, secret)| Kind {
         name,
         text: text.replacen('@', secret, 1),

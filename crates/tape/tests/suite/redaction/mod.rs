@@ -1,4 +1,4 @@
-//! How much of a corpus of secrets redaction finds, and how much else it takes for one.
+//! Recall and false positives of redaction, on a corpus.
 //!
 //! `DUOLOGUE_REDACTION_CORPUS=DIR cargo test -p duologue-tape --test all redaction` writes the tables (`secrets.txt`,
 //! `others.txt`) and the corpus to a folder, for people and for other tools: see `conformance/redaction`.
@@ -27,7 +27,7 @@ const LEFT: &[(&str, &str)] = &[];
 /// Texts that are changed though there is no secret in them. Each has a reason.
 const WRONG: &[&str] = &[];
 
-/// Where the corpus and the tables go, if anybody wants them.
+/// The folder for the corpus and the tables, if requested.
 fn folder() -> Option<PathBuf> {
     std::env::var_os("DUOLOGUE_REDACTION_CORPUS").map(PathBuf::from)
 }
@@ -39,7 +39,7 @@ fn report(name: &str, table: &str) {
     }
 }
 
-/// A tape, redacted as the command does it.
+/// Redacts a tape like the command.
 fn redacted(tape: &[Event]) -> (Vec<Event>, Redactor) {
     let mut redactor = Redactor::new();
     for _ in 0..2 {
@@ -60,7 +60,7 @@ fn line(event: &Event) -> &str {
     }
 }
 
-/// All that a tape says, in every way in which it could be read.
+/// All texts of a tape, in every decoding.
 fn readings(tape: &[Event]) -> String {
     let mut all = String::new();
     let mut streamed = String::new();
@@ -79,7 +79,7 @@ fn readings(tape: &[Event]) -> String {
     if let Ok(value) = serde_json::from_str::<Value>(&streamed) {
         strings(&value, &mut all);
     }
-    // What is escaped reads the same without its escapes.
+    // Without escapes.
     let plain = all.replace("\\n", "\n").replace('\\', "");
     let entities = all.replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&");
     let mut percent = Vec::new();
@@ -99,7 +99,7 @@ fn readings(tape: &[Event]) -> String {
     format!("{all}\n{plain}\n{entities}\n{}", String::from_utf8_lossy(&percent))
 }
 
-/// The names and texts in a value, those of JSON in it among them.
+/// The names and texts in a value, including JSON inside of texts.
 fn strings(value: &Value, all: &mut String) {
     match value {
         Value::String(text) => {
@@ -119,7 +119,7 @@ fn strings(value: &Value, all: &mut String) {
     }
 }
 
-/// Whether a secret is still on the tape, in any of the ways in which it may be written.
+/// Whether a secret is still on the tape, in any encoding.
 fn is_left(kind: &Kind, tape: &[Event]) -> bool {
     let said = readings(tape);
     let core = |code: String| code.get(4..code.len() - 4).map(str::to_owned);
@@ -133,7 +133,7 @@ fn placements() -> impl Iterator<Item = &'static Placement> {
     PLACEMENTS.iter().chain(ELSEWHERE)
 }
 
-/// What a tape says in the way of its structure: all but the texts.
+/// The structure of a line, without its texts.
 fn shape(event: &Event) -> Option<Value> {
     fn blank(value: &mut Value) {
         match value {
@@ -152,7 +152,7 @@ fn shape(event: &Event) -> Option<Value> {
 }
 
 #[test]
-fn secrets_of_all_kinds_go_wherever_they_stand() {
+fn secrets_of_all_kinds_are_replaced_in_all_placements() {
     let kinds = kinds();
     let mut left: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let (mut count, mut unstable) = (0, Vec::new());
@@ -171,7 +171,7 @@ fn secrets_of_all_kinds_go_wherever_they_stand() {
             if is_left(kind, &new) {
                 left.entry(placement.name).or_default().push(kind.name);
             }
-            // It is still the same conversation, and there is nothing left to find.
+            // The structure is the same, and a second run finds nothing.
             let shapes = |tape: &[Event]| tape.iter().map(shape).collect::<Vec<_>>();
             let lines = |tape: &[Event]| {
                 tape.iter().map(|event| line(event).to_owned()).collect::<Vec<_>>()
@@ -210,7 +210,7 @@ fn secrets_of_all_kinds_go_wherever_they_stand() {
 }
 
 #[test]
-fn what_is_no_secret_stays() {
+fn texts_without_a_secret_stay() {
     let (mut wrong, mut table) = (Vec::new(), String::new());
     let mut count = 0;
     for (name, text) in NEGATIVES {
@@ -276,7 +276,7 @@ fn mixtures(count: usize) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn whatever_stands_together_a_line_stays_a_line_and_changes_once() {
+fn any_mixture_stays_a_line_and_redacting_again_changes_nothing() {
     for text in mixtures(2000) {
         let inner = serde_json::json!({ "text": text.as_str() }).to_string();
         let whole = serde_json::json!({ "type": "user", "content": text.as_str(), "inner": inner });
@@ -292,7 +292,7 @@ fn whatever_stands_together_a_line_stays_a_line_and_changes_once() {
             };
             let shapes = |tape: &[Event]| tape.iter().map(shape).collect::<Vec<_>>();
             assert_eq!(shapes(&new), shapes(&tape), "{text:?}");
-            // What was JSON in a text still is.
+            // JSON inside of a text stays JSON.
             let inner =
                 new.first().and_then(|event| serde_json::from_str::<Value>(line(event)).ok());
             if let Some(inner) = inner.as_ref().and_then(|new| new["inner"].as_str()) {
@@ -303,7 +303,7 @@ fn whatever_stands_together_a_line_stays_a_line_and_changes_once() {
     }
 }
 
-/// The parts of texts that took long in some version, or could.
+/// Parts of texts that took long in some version, or could.
 const REPEATED: &[&str] = &[
     "-----BEGIN PRIVATE KEY-----",
     "-----BEGIN PRIVATE KEY-----\n",
@@ -384,7 +384,7 @@ const REPEATED: &[&str] = &[
 ];
 
 #[test]
-fn twice_the_text_is_twice_the_work() {
+fn the_work_is_linear_in_the_length_of_the_tape() {
     let work = |text: &str| {
         let line = serde_json::json!({ "type": "user", "content": text }).to_string();
         let tape = [

@@ -1,6 +1,6 @@
-//! Texts that look like secrets and are none.
+//! Texts that look like secrets but are not.
 
-/// What it is, and the text.
+/// A description and the text.
 #[rustfmt::skip]
 pub(super) const NEGATIVES: &[(&str, &str)] = &[
     ("commit", "commit 9fceb02d0ae598e95dc970b74767f19372d61af8\nAuthor: x"),

@@ -1,4 +1,4 @@
-//! Where a secret may stand on a tape.
+//! Where a secret may be on a tape.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use super::kinds::Kind;
 /// A place, and the tape with a secret there.
 pub(super) struct Placement {
     pub(super) name: &'static str,
-    /// What is said there, for tools that know no tapes.
+    /// The plain text, for tools that do not read tapes.
     pub(super) plain: fn(&Kind) -> String,
     pub(super) tape: fn(&Kind) -> Vec<Event>,
 }
@@ -72,7 +72,7 @@ macro_rules! placements {
     };
 }
 
-/// All places in which a text can stand.
+/// All places for a text.
 #[rustfmt::skip]
 pub(super) const PLACEMENTS: &[Placement] = placements! {
     "raw text": text => |it: &str| it.to_owned();
@@ -122,7 +122,7 @@ pub(super) const PLACEMENTS: &[Placement] = placements! {
         => |it: &str| it.to_owned();
 };
 
-/// Places where only what was found elsewhere on the tape gives a secret away.
+/// Places where a secret is recognised only because it was found elsewhere on the tape.
 #[rustfmt::skip]
 pub(super) const ELSEWHERE: &[Placement] = &[
     Placement { name: "known: in a sentence", plain: |kind| both(kind, &kind.secret), tape: |kind| after(kind, &format!("so ({}) it is", kind.secret)) },

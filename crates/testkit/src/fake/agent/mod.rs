@@ -195,7 +195,7 @@ impl Agent {
     /// Handles one line of the host, if there is one.
     fn listen(&mut self, patience: Patience) -> Result<bool, Stop> {
         match self.input.next(patience) {
-            Heard::Line(line) => self.hear(&line)?,
+            Heard::Line(line) => self.receive(&line)?,
             Heard::Nothing => return Ok(false),
             Heard::End => {
                 self.ended = true;
@@ -222,7 +222,7 @@ impl Agent {
         }
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+    fn receive(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() {

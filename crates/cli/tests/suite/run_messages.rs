@@ -1,4 +1,4 @@
-//! `duologue run` and `chat`: what they tell a person, and how often.
+//! Messages of `duologue run` and `chat`: what they print, and how often.
 
 use duologue_testkit::fake::Step;
 use serde_json::json;
@@ -17,7 +17,7 @@ fn json_is_short_for_output_json() {
 }
 
 #[test]
-fn an_error_of_the_api_is_told_once() {
+fn an_error_of_the_api_is_printed_once() {
     let said = "Error: error: 529 Overloaded";
     let play = Play::turn([
         Step::Init,
@@ -31,14 +31,14 @@ fn an_error_of_the_api_is_told_once() {
         ),
     ]);
     let output = play.run(&["go"]);
-    let told = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert_eq!(told.matches("529 Overloaded").count(), 1, "{told}");
-    assert!(told.contains("error: 529 Overloaded"), "{told}");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_eq!(message.matches("529 Overloaded").count(), 1, "{message}");
+    assert!(message.contains("error: 529 Overloaded"), "{message}");
     let mut chat = play.command(&["chat", "go"]);
     let output = chat.output().unwrap();
-    let told = text(&output.stdout) + &text(&output.stderr);
-    assert_eq!(told.matches("529 Overloaded").count(), 1, "{told}");
+    let message = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(message.matches("529 Overloaded").count(), 1, "{message}");
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn flags_are_named_and_followed_advice_is_not_repeated() {
         (&["--permission-mode", "acceptEdits"], "--allowed-tools, or everything with --yes"),
         (&["--yes"], "--yes does not override rules"),
     ] {
-        let told = text(&denied.run(&[&["go"], flags].concat()).stderr);
-        assert!(told.contains(advice), "{told}");
+        let message = text(&denied.run(&[&["go"], flags].concat()).stderr);
+        assert!(message.contains(advice), "{message}");
     }
     for (flags, named) in [
         (&["--max-turns", "0"][..], "--max-turns"),
@@ -65,22 +65,24 @@ fn flags_are_named_and_followed_advice_is_not_repeated() {
         (&["--session-id", "x"], "--session-id"),
     ] {
         let output = denied.run(&[&["go"], flags].concat());
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(named) && !told.contains('_'), "{told}");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(named) && !message.contains('_'), "{message}");
     }
     let output = duologue().args(["run", "--agent", "sh -c true", "hi"]).output().unwrap();
-    let told = text(&output.stderr);
-    assert!(told.contains("duologue doctor --agent 'sh -c true'"), "{told}");
-    let told = text(&duologue().args(["run", "--agent", "/no/such", "x"]).output().unwrap().stderr);
-    assert!(!told.contains("name one with --agent"), "{told}");
-    let told = text(&duologue().args(["doctor", "--agent", "sh -c true"]).output().unwrap().stdout);
-    assert!(told.contains("Does it speak stream-json?"), "{told}");
-    assert!(!told.contains("install it again"), "{told}");
+    let message = text(&output.stderr);
+    assert!(message.contains("duologue doctor --agent 'sh -c true'"), "{message}");
+    let message =
+        text(&duologue().args(["run", "--agent", "/no/such", "x"]).output().unwrap().stderr);
+    assert!(!message.contains("name one with --agent"), "{message}");
+    let message =
+        text(&duologue().args(["doctor", "--agent", "sh -c true"]).output().unwrap().stdout);
+    assert!(message.contains("Does it speak stream-json?"), "{message}");
+    assert!(!message.contains("install it again"), "{message}");
 }
 
 #[test]
-fn a_list_of_things_to_do_is_a_checklist() {
+fn a_todo_list_is_a_checklist() {
     let todos = json!({ "todos": [
         { "content": "Look", "status": "completed", "activeForm": "Looking" },
         { "content": "Leap", "status": "in_progress", "activeForm": "Leaping" } ] });
@@ -90,10 +92,10 @@ fn a_list_of_things_to_do_is_a_checklist() {
         Step::ToolResult { id: "t".to_owned(), content: "ok".to_owned(), is_error: false },
         Step::Done("yes".to_owned()),
     ]);
-    let told = text(&play.run(&["go"]).stderr);
-    assert!(told.contains("· TodoWrite\n  ☒ Look\n  ▸ Leaping\n"), "{told}");
-    let told = text(&play.command(&["chat", "go"]).output().unwrap().stderr);
-    assert!(told.contains("● TodoWrite \n  ☒ Look\n  ▸ Leaping\n"), "{told}");
+    let message = text(&play.run(&["go"]).stderr);
+    assert!(message.contains("· TodoWrite\n  ☒ Look\n  ▸ Leaping\n"), "{message}");
+    let message = text(&play.command(&["chat", "go"]).output().unwrap().stderr);
+    assert!(message.contains("● TodoWrite \n  ☒ Look\n  ▸ Leaping\n"), "{message}");
 }
 
 #[test]

@@ -1,0 +1,3 @@
+mod killed_log;
+mod logs;
+mod sqlite_log;
