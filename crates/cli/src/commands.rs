@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod acp;
 pub(crate) mod agent;
 pub(crate) mod chat;
 pub(crate) mod check;
@@ -13,5 +14,6 @@ pub(crate) mod redact;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod usage;

@@ -144,7 +144,7 @@ async fn killed_while_a_handler_runs() {
 }
 
 #[tokio::test]
-async fn killed_while_it_shakes_hands() {
+async fn killed_during_the_handshake() {
     let dies = [Step::Stderr("last words".into()), Step::Die(9)];
     let play = Play::of(Script::new().on("initialize", dies));
     let gone = gone(play.builder().start().await.unwrap_err());
