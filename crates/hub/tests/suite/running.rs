@@ -156,7 +156,7 @@ async fn the_first_answer_wins_and_the_others_learn_it() {
         panic!("{lost:?}")
     };
     assert_eq!((outcome, who.as_deref()), (AskState::Answered, Some(winner)));
-    let allowed = answer.unwrap().0.get().contains("allow");
+    let allowed = answer.unwrap()["behavior"] == "allow";
     assert_eq!(allowed, winner == "phone");
     session.answer(asks[0], deny(), None).await.unwrap();
     let entries = world.until_kind(session.id(), "turns.completed", 1).await;
