@@ -104,6 +104,21 @@ pub struct CommandLine {
     pub resume_drops_turn: Option<String>,
     pub no_session_persistence: bool,
     pub session_mirror: bool,
+    pub strict_mcp_config: bool,
+    pub disable_slash_commands: bool,
+    /// The values of `--plugin-dir`, and of `--plugin-dir-no-mcp` with `false`.
+    pub plugins: Vec<(String, bool)>,
+    pub managed_settings: Option<String>,
+    pub project_config_root: Option<String>,
+    pub name: Option<String>,
+    pub plan_mode_instructions: Option<String>,
+    /// `--exclude-dynamic-system-prompt-sections`.
+    pub exclude_dynamic: bool,
+    pub bare: bool,
+    pub debug: bool,
+    pub debug_to_stderr: bool,
+    pub debug_file: Option<String>,
+    pub prompt_suggestions: bool,
     pub scenario: Option<String>,
     pub fault: Option<Fault>,
     pub lenient: bool,
@@ -244,7 +259,11 @@ impl Arguments {
             (FlagValue::One(_), None) => match args.pop_front() {
                 Some(value) => Some(value),
                 None => {
-                    return Err(format!("error: option '{} <value>' argument missing", flag.name));
+                    let value = flag.value.name().unwrap_or("value").to_lowercase();
+                    return Err(format!(
+                        "error: option '{} <{value}>' argument missing",
+                        flag.name
+                    ));
                 }
             },
             (FlagValue::Optional(_), None) => {

@@ -59,6 +59,8 @@ pub(crate) struct State {
     /// The tools and the MCP servers that there are now, if they have changed.
     pub(crate) tools: Option<Vec<duologue_protocol::Text>>,
     pub(crate) servers: Option<Vec<duologue_protocol::system::InitMcpServer>>,
+    /// Commands, kinds of sub-agent, skills and plugins that there are now, if they have changed.
+    pub(crate) listing: Option<crate::options::Listing>,
     /// Whether the text of sub-agents in the foreground is sent.
     pub(crate) forwards: bool,
     pub(crate) usage: UsageTotals,
@@ -113,6 +115,7 @@ impl Connection {
             sdk_servers: options.host_servers.clone(),
             tools: None,
             servers: None,
+            listing: None,
             forwards: options.forward_subagent_text,
             usage: UsageTotals::default(),
             subagents: crate::subagent::Count::default(),

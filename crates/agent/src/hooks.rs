@@ -117,6 +117,8 @@ pub struct HookAnswers {
     pub timed_out: bool,
     /// A callback failed for which the host blocks the action.
     pub failed_and_blocks: bool,
+    /// The answer of a callback was for another event.
+    pub is_for_other: bool,
 }
 
 impl HookAnswers {
@@ -184,7 +186,15 @@ impl Session {
             match timeout_at(started + callback.timeout, answer).await {
                 Err(_) => run.timed_out = true,
                 Ok(Outcome::Success(success)) if success.read::<HookOutput>().is_ok() => {
-                    run.outputs.extend(success.read::<HookOutput>());
+                    let output = success.read::<HookOutput>().unwrap_or_default();
+                    let named = output.specific.value().map(|specific| specific.tag().to_owned());
+                    match named.filter(|named| *named != event) {
+                        None => run.outputs.push(output),
+                        Some(_) => {
+                            run.failed_and_blocks |= callback.blocks;
+                            run.is_for_other = true;
+                        }
+                    }
                 }
                 Ok(Outcome::Withdrawn | Outcome::Ended) => {}
                 Ok(_) => {

@@ -55,7 +55,8 @@ pub use emitter::{
 pub use fault::{Fault, UnknownFault};
 pub use hooks::{HookAnswers, LocalHooks, hook_matches};
 pub use legacy::Dialect;
-pub use options::{Info, Options, VERSION};
+pub use mcp::MCP_VERSION;
+pub use options::{Info, Listing, Options, VERSION};
 pub use serve::{Exit, in_process, serve};
 pub use session::{AskError, Kept, Session};
 pub use stdio::{serve_args, serve_stdio};

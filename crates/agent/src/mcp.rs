@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::session::{AskError, Session};
 
+/// The version of MCP that the CLI asks for.
+pub const MCP_VERSION: &str = "2025-11-25";
+
 impl Session {
     /// Sends a JSON-RPC message to a server of the host, and gives its answer. A notification is
     /// acknowledged with an answer that means nothing.
@@ -23,14 +26,23 @@ impl Session {
     /// # Errors
     /// As [`mcp`](Self::mcp), or if the server refuses.
     pub async fn mcp_tools(&self, server: &str) -> Result<Vec<Value>, AskError> {
+        Ok(self.mcp_connect(server).await?.1)
+    }
+
+    /// The same, with what the server reports about itself: its `name` and `version`.
+    ///
+    /// # Errors
+    /// As [`mcp`](Self::mcp), or if the server refuses.
+    pub async fn mcp_connect(&self, server: &str) -> Result<(Value, Vec<Value>), AskError> {
         let client =
             json!({ "name": "claude-code", "version": &*self.connection.options.info.version });
         let params =
-            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
-        self.call(server, json!(0), "initialize", params).await?;
+            json!({ "protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client });
+        let answer = self.call(server, json!(0), "initialize", params).await?;
         let hello = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         self.mcp(server, object(&hello)).await?;
-        self.list_tools(server, 1).await
+        let tools = self.list_tools(server, 1).await?;
+        Ok((answer["serverInfo"].clone(), tools))
     }
 
     /// Lists the tools of a server of the host again, after it reported a change.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use duologue_protocol::control::{AgentInfo, ModelInfo, SlashCommand};
 use duologue_protocol::permission::PermissionMode;
+use duologue_protocol::system::InitPlugin;
 use duologue_protocol::{SessionId, Text};
 
 use crate::fault::Fault;
@@ -82,6 +83,24 @@ pub struct Info {
     pub output_style: Text,
     /// Where the transcript is.
     pub transcript_path: Text,
+}
+
+/// What the agent lists in `init` and in the handshake, and may change while it runs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The slash commands.
+    pub commands: Vec<SlashCommand>,
+    /// The kinds of sub-agent.
+    pub agents: Vec<AgentInfo>,
+    /// The names of the skills.
+    pub skills: Vec<Text>,
+    /// The plugins, as `init` has them.
+    pub plugins: Vec<InitPlugin>,
+    /// How answers are styled.
+    pub output_style: Text,
+    /// The names of the output styles.
+    pub output_styles: Vec<Text>,
 }
 
 impl Default for Info {

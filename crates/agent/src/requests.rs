@@ -55,13 +55,13 @@ impl Session {
                 self.reply(key, &payload(&json!({ "model": &*model })));
             }
             HostRequest::RenameSession(rename) => {
-                self.reply(key, &Reply::Ack);
                 let title = rename.title.value().cloned().unwrap_or_default();
                 let line = SessionTitleChanged::new()
                     .title(title)
                     .session_id(self.id())
                     .uuid(self.new_id());
                 self.connection.with(|state| state.link.say(System::from(Box::new(line))));
+                self.reply(key, &Reply::Ack);
             }
             HostRequest::EndSession(_) => {
                 self.reply(key, &Reply::Ack);
@@ -127,7 +127,9 @@ impl Session {
                 "get_task_output: no shell or Monitor task with that task_id in this session",
             ),
             "reload_output_styles" => {
-                payload(&json!({ "available_output_styles": [&*info.output_style] }))
+                let styles = self.listing().output_styles;
+                let styles: Vec<&str> = styles.iter().map(Text::as_str).collect();
+                payload(&json!({ "available_output_styles": styles }))
             }
             "reload_skills" => payload(&json!({ "skills": [] })),
             "get_plan" => payload(&json!({ "exists": false })),
@@ -184,11 +186,12 @@ impl Session {
         let account = Account::new().api_key_source(&info.api_key_source);
         let idle = self.connection.with(|state| state.link.is_idle());
         let state = if idle { SessionState::Idle } else { SessionState::Running };
+        let listing = self.listing();
         InitializeReply::new()
-            .commands(info.commands.clone())
-            .agents(info.agents.clone())
-            .output_style(&info.output_style)
-            .available_output_styles([info.output_style.clone()])
+            .commands(listing.commands)
+            .agents(listing.agents)
+            .output_style(listing.output_style)
+            .available_output_styles(listing.output_styles)
             .models(info.models.clone())
             .account(account)
             .hooks_applied(true)

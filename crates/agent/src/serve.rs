@@ -36,6 +36,11 @@ impl Exit {
     pub const fn success() -> Self {
         Self { code: 0, message: None }
     }
+
+    /// An exit with code 1 and no message.
+    pub const fn failure() -> Self {
+        Self { code: 1, message: None }
+    }
 }
 
 /// Serves an agent over these two ends of a pipe, until the host has closed its end and all work is done.

@@ -11,7 +11,7 @@ use duologue_protocol::system::{InitMcpServer, Status, System};
 use duologue_protocol::{Field, SessionId, Text, ToHost, Wire};
 
 use crate::connection::Connection;
-use crate::options::Options;
+use crate::options::{Listing, Options};
 use crate::usage::UsageTotals;
 
 /// A handle to the conversation as a whole: lines of any kind, requests to the host, turns without a
@@ -159,6 +159,25 @@ impl Session {
             state.tools = Some(tools);
             state.servers = Some(servers);
         });
+    }
+
+    /// What `init` and the handshake list.
+    pub fn listing(&self) -> Listing {
+        let info = &self.connection.options.info;
+        let usual = || Listing {
+            commands: info.commands.clone(),
+            agents: info.agents.clone(),
+            skills: Vec::new(),
+            plugins: Vec::new(),
+            output_style: info.output_style.clone(),
+            output_styles: vec![info.output_style.clone()],
+        };
+        self.connection.with(|state| state.listing.clone()).unwrap_or_else(usual)
+    }
+
+    /// Sets what the next `init` and the next handshake list.
+    pub fn set_listing(&self, listing: Listing) {
+        self.connection.with(|state| state.listing = Some(listing));
     }
 
     /// Replaces the list of MCP servers that the host serves.

@@ -55,6 +55,12 @@ impl Turn<'_> {
         &self.start.prompts
     }
 
+    /// The uuid of the prompt: the host's, or the one under which it was repeated to the host.
+    pub fn prompt_uuid(&self) -> Option<String> {
+        let uuid = self.session().connection.with(|state| state.link.prompt_uuid());
+        uuid.map(|uuid| uuid.as_str().to_owned())
+    }
+
     /// What started the turn, if it was not a prompt.
     pub const fn origin(&self) -> Option<&Origin> {
         self.start.origin.as_ref()

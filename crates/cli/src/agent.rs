@@ -15,6 +15,8 @@ pub(crate) struct Agent {
     pub(crate) program: PathBuf,
     /// The arguments before all others.
     pub(crate) leading: Vec<OsString>,
+    /// The folder of its settings and conversations, if it is not that of Claude Code.
+    pub(crate) config: Option<PathBuf>,
 }
 
 impl Agent {
@@ -27,7 +29,7 @@ impl Agent {
         let program = words.next().map(PathBuf::from);
         let leading = words.map(OsString::from).collect();
         let program = find::cli(program.as_deref())?;
-        Ok(Self { program, leading })
+        Ok(Self { program, leading, config: None })
     }
 
     /// Whether this is the embedded agent: this program, or one that it has installed.
@@ -70,13 +72,29 @@ impl Agent {
     /// If this program cannot be found.
     pub(crate) fn embedded() -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("this program cannot be found")?;
-        Ok(Self { program, leading: vec![OsString::from("agent")] })
+        // It must not mix its conversations with those of Claude Code, unless it is run in its place.
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let config = match set("CLAUDE_CONFIG_DIR") {
+            Some(_) => None,
+            None => own_folder(set("XDG_DATA_HOME").map(PathBuf::from)),
+        };
+        Ok(Self { program, leading: vec![OsString::from("agent")], config })
     }
 
     /// A session with it.
     pub(crate) fn session(self) -> SessionBuilder {
-        Session::builder().program(self.program).program_args(self.leading)
+        let builder = Session::builder().program(self.program).program_args(self.leading);
+        match self.config {
+            Some(config) => builder.config_dir(config),
+            None => builder,
+        }
     }
+}
+
+/// The folder of the embedded agent: `XDG_DATA_HOME/duologue`.
+fn own_folder(data: Option<PathBuf>) -> Option<PathBuf> {
+    let usual = || std::env::home_dir().map(|home| home.join(".local/share"));
+    data.or_else(usual).map(|data| data.join("duologue"))
 }
 
 /// The words of a command: one flag per word, or one text with shell quotes. The path of an existing file

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod acp;
 pub(crate) mod agent;
 pub(crate) mod chat;
 pub(crate) mod check;

@@ -9,6 +9,7 @@ mod input;
 mod install;
 mod limit;
 mod output_file;
+mod resume;
 mod runtime;
 mod session_args;
 mod signal;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     let result = match &args.command {
         Command::Chat(chat) => commands::chat::run(chat),
         Command::Run(run) => commands::run::run(run),
+        Command::Acp(acp) => commands::acp::run(acp),
         Command::Agent(agent) => commands::agent::run(agent),
         Command::Model(model) => commands::model::run(model),
         Command::Doctor(doctor) => commands::doctor::run(doctor),

@@ -30,6 +30,10 @@ pub(super) struct AgentLoop {
     pub(super) fallback: Arc<Mutex<Option<String>>>,
     /// The kind of sub-agent that it is; none for the main agent.
     pub(super) kind: Option<String>,
+    /// The model that the call of a sub-agent names.
+    pub(super) model: Option<String>,
+    /// Text for the model that follows the result of a call: that of a skill.
+    pub(super) after_call: Arc<Mutex<Vec<String>>>,
     /// The answer in the shape that was wanted.
     pub(super) shaped: Arc<Mutex<Option<Value>>>,
     /// What it did.
@@ -47,6 +51,8 @@ impl AgentLoop {
             conversation: shared.conversation.clone(),
             fallback: Arc::default(),
             kind: None,
+            model: None,
+            after_call: Arc::default(),
             shaped: Arc::default(),
             stats: Arc::default(),
             task: None,
@@ -56,7 +62,10 @@ impl AgentLoop {
 
     /// Works until the model has nothing more to do.
     pub(super) async fn work(&self) -> TurnResult {
-        let limit = self.shared.setup.max_turns.filter(|_| self.kind.is_none());
+        let limit = match &self.kind {
+            None => self.shared.setup.max_turns,
+            Some(kind) => self.shared.agent_kinds().max_turns(kind),
+        };
         let has_json_schema = self.kind.is_none() && self.shared.has_json_schema();
         let mut was_urged = false;
         let mut cuts = Cuts::default();

@@ -5,11 +5,12 @@ use std::time::Instant;
 use duologue_model::{Event, Model as _, ModelError, Part, Purpose, Request, StreamedMessage};
 use duologue_protocol::content::ContentBlock;
 use duologue_protocol::message::{StopReason, Usage};
+use duologue_protocol::permission::PermissionMode;
 use duologue_protocol::system::{Informational, NoticeLevel, System};
 use duologue_protocol::{RawObject, Text, Wire as _};
 use serde_json::{Value, json};
 
-use super::agent_loop::AgentLoop;
+use super::agent_loop::{AgentLoop, reminder};
 use super::api_failures;
 use super::shared::lock;
 use duologue_agent::ToolCall;
@@ -100,22 +101,34 @@ impl AgentLoop {
         let may = |name: &str| {
             let tool = toolbox.get(name);
             tool.is_none_or(|tool| tool.is_offered())
+                && !self
+                    .kind
+                    .as_deref()
+                    .or(agent_kinds.chosen())
+                    .is_some_and(|kind| agent_kinds.lacks(kind, name))
                 && match (&self.kind, &only) {
                     (None, None) => true,
                     (_, Some(only)) => only.iter().any(|tool| tool == name),
                     (Some(_), None) => tool.is_none_or(|tool| tool.for_subagents()),
                 }
         };
-        let model = model.map_or_else(
+        let chosen = match &self.kind {
+            None => lock(&self.shared.turn_model).clone(),
+            // A call may name a model.
+            Some(_) => self.model.clone().or(model),
+        };
+        let model = chosen.map_or_else(
             || self.emitter.session().model().as_str().to_owned(),
             |name| super::models::full_name(&name),
         );
         let fallback = lock(&self.fallback).clone();
         let model = fallback.unwrap_or(model);
+        let messages = self.prefaced(self.conversation.messages());
+        self.shared.debug.write(|| format!("Asking {model}, {} messages", messages.len()));
         let mut body = json!({
             "model": model,
             "max_tokens": MAX_TOKENS,
-            "messages": self.conversation.messages(),
+            "messages": messages,
             "tools": self.shared.definitions(Some(&may)),
             "stream": true,
         });
@@ -128,6 +141,25 @@ impl AgentLoop {
             None => request.with_purpose(Purpose::Main),
             Some(kind) => request.with_purpose(Purpose::Sub).with_agent(kind),
         })
+    }
+
+    /// The messages with what comes before the conversation: instructions and skills.
+    fn prefaced(&self, mut messages: Vec<Value>) -> Vec<Value> {
+        let mut preface = self.shared.preface(self.kind.as_deref());
+        if self.kind.is_none()
+            && self.emitter.session().permission_mode() == PermissionMode::Plan
+            && let Some(text) = lock(&self.shared.plan_instructions).as_deref()
+        {
+            preface.push(reminder(text));
+        }
+        let first = messages.first_mut().filter(|first| first["role"] == "user");
+        if let Some(content) = first.and_then(|first| first["content"].as_array_mut()) {
+            let blocks = preface.into_iter().map(|text| json!({ "type": "text", "text": text }));
+            // The results of tools come first in a message.
+            let at = content.iter().take_while(|block| block["type"] == "tool_result").count();
+            content.splice(at..at, blocks);
+        }
+        messages
     }
 
     async fn receive(&self, request: Request, partial: &mut PartialAnswer) -> Result<(), Failed> {

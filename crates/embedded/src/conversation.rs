@@ -24,6 +24,8 @@ struct State {
     is_mirrored: bool,
     /// What it cost before it was resumed.
     cost_before: Option<Value>,
+    /// The title for the file that is not there yet.
+    title: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,11 @@ impl Conversation {
         let conversation = Self::default();
         conversation.state().messages = messages;
         conversation
+    }
+
+    /// Writes the messages that there are. For the conversation of a sub-agent, which begins with its task.
+    pub(super) fn write_first(&self, text: &str) {
+        self.state().write(|writer| writer.user(&json!(text), None).map(drop));
     }
 
     /// Keeps it on disk from its first message on.
@@ -85,6 +92,29 @@ impl Conversation {
             writer.last_prompt(&text)
         });
         state.user(blocks(content));
+    }
+
+    /// Adds a command that the person typed: how it is recorded, and what was typed.
+    pub(super) fn command(&self, recorded: &str, typed: &str, uuid: Option<&str>) {
+        let content = json!(recorded);
+        let mut state = self.state();
+        state.write(|writer| {
+            if let Some(uuid) = uuid {
+                writer.name_next(uuid);
+            }
+            writer.user(&content, None)?;
+            writer.last_prompt(typed)
+        });
+        state.user(blocks(&content));
+    }
+
+    /// Sets the title that the conversation gets when it begins.
+    pub(super) fn set_title(&self, title: &str) {
+        let mut state = self.state();
+        match &state.disk {
+            Disk::NotYet(..) => state.title = Some(title.to_owned()),
+            _ => state.write(|writer| writer.title(title)),
+        }
     }
 
     /// Adds text that is not from the person: of hooks, reminders.
@@ -204,11 +234,6 @@ impl Conversation {
         self.state().write(|writer| writer.cost(cost));
     }
 
-    /// Gives it a title.
-    pub(super) fn title(&self, title: &str) {
-        self.state().write(|writer| writer.title(title));
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -254,6 +279,9 @@ impl State {
             Disk::NotYet(sessions, id) => sessions.create(id).and_then(|mut writer| {
                 if self.is_mirrored {
                     writer.mirror();
+                }
+                if let Some(title) = self.title.take() {
+                    writer.title(&title)?;
                 }
                 write(&mut writer)?;
                 self.disk = Disk::Open(writer);

@@ -29,9 +29,13 @@ mod agent_loop;
 mod answer;
 mod api_failures;
 mod background;
+mod checkpoints;
 mod command_hooks;
 mod conversation;
+mod custom;
+mod debug_log;
 mod mcp;
+mod mcp_config;
 mod models;
 mod path;
 mod reasoning;
@@ -40,10 +44,12 @@ mod run;
 mod setup;
 mod setup_from_args;
 mod shared;
+mod skills;
 mod slash_commands;
 mod subagent_stats;
 mod subagents;
 mod tool_calls;
+mod web;
 
 use std::sync::Arc;
 
@@ -53,11 +59,11 @@ use duologue_agent::{
 use duologue_model::Model;
 use duologue_protocol::content::Content;
 use duologue_protocol::hook::SessionStart;
+use duologue_protocol::system::System;
 use duologue_protocol::{RawJson, Text};
 use serde_json::{Value, json};
 
 use agent_loop::{AgentLoop, reminder};
-use command_hooks::CommandHooks;
 use conversation::Conversation;
 use settings::Settings;
 use shared::Shared;
@@ -65,14 +71,13 @@ use slash_commands::Summarised;
 
 pub use reasoning::{Reasoning, Thinking};
 pub use run::run;
-pub use setup::{Setup, Start};
+pub use setup::{Debug, Setup, Start};
 
 /// The embedded agent.
 #[derive(Debug)]
 pub struct Embedded {
     shared: Arc<Shared>,
     options: Options,
-    hooks: Arc<CommandHooks>,
     has_begun: bool,
     /// The summary that a turn continues from, made before its `init`.
     summary: Option<Summarised>,
@@ -114,11 +119,11 @@ impl Embedded {
         let shared = Shared::new(setup, model, settings, conversation)?;
         let mut options = shared.setup.options.clone();
         options.info.tools = shared.tool_names();
-        options.info.commands = slash_commands::listed();
-        options.info.agents = shared.kinds();
-        let hooks = CommandHooks::new(settings.hooks.clone(), shared.setup.hook_events);
-        let hooks = Arc::new(hooks);
-        Ok(Self { shared: Arc::new(shared), options, hooks, has_begun: false, summary: None })
+        let listing = shared.listing();
+        options.info.commands = listing.commands;
+        options.info.agents = listing.agents;
+        options.info.output_style = listing.output_style;
+        Ok(Self { shared: Arc::new(shared), options, has_begun: false, summary: None })
     }
 
     /// Stops what runs in the background.
@@ -149,7 +154,11 @@ impl Agent for Embedded {
     async fn before_turn(&mut self, session: &Session) {
         self.shared.connect(session).await;
         if !std::mem::replace(&mut self.has_begun, true) {
-            let run = session.hook(Box::new(SessionStart::new().source("startup"))).await;
+            if let Some(name) = &self.shared.setup.name {
+                session.say_line(System::from(Box::new(requests::titled(session, name)))).await;
+            }
+            let source = if self.shared.setup.start == Start::New { "startup" } else { "resume" };
+            let run = session.hook(Box::new(SessionStart::new().source(source))).await;
             for text in run.context() {
                 self.shared.conversation.note(&reminder(&text));
             }
@@ -163,6 +172,10 @@ impl Agent for Embedded {
     }
 
     fn start(&mut self, session: &Session) {
+        session.set_listing(self.shared.listing());
+        if let Some(name) = &self.shared.setup.name {
+            self.shared.conversation.set_title(name);
+        }
         if let Some(cost) = self.shared.conversation.take_cost_before() {
             session.set_usage(UsageTotals::from_transcript(&cost));
         }
@@ -171,7 +184,7 @@ impl Agent for Embedded {
     }
 
     fn local_hooks(&self) -> Option<Arc<dyn LocalHooks>> {
-        Some(self.hooks.clone())
+        Some(self.shared.hooks.clone())
     }
 
     fn requests(&self) -> Option<RequestHandler> {
@@ -182,18 +195,36 @@ impl Agent for Embedded {
 impl Embedded {
     async fn answer(&mut self, turn: &mut Turn<'_>) -> TurnResult {
         let agent_loop = AgentLoop::main(&self.shared, turn.emitter());
-        if !turn.is_continued()
-            && turn.origin().is_none()
-            && let Some(done) = self.command(turn).await
+        let is_typed = !turn.is_continued() && turn.origin().is_none();
+        if is_typed
+            && self.shared.setup.checkpoints
+            && let Some(uuid) = turn.prompt_uuid()
         {
+            self.shared.checkpoints.begin(&uuid);
+        }
+        if is_typed && let Some(done) = self.command(turn).await {
             return done;
+        }
+        if is_typed && let Some(expanded) = self.expand(turn).await {
+            let outcome = match expanded {
+                Ok(()) => self.work(turn, &agent_loop).await,
+                Err(text) => turn.say_locally(&text).await,
+            };
+            self.shared.end_command();
+            return outcome;
         }
         if turn.is_continued() {
             self.shared.conversation.note(&turn.text());
         } else {
-            let uuid = turn.prompts().last().and_then(|prompt| prompt.uuid.as_str());
-            self.shared.conversation.prompt(&content(turn.prompt()), uuid);
+            let uuid = turn.prompt_uuid();
+            self.shared.conversation.prompt(&content(turn.prompt()), uuid.as_deref());
         }
+        let outcome = self.work(turn, &agent_loop).await;
+        self.shared.end_command();
+        outcome
+    }
+
+    async fn work(&self, turn: &mut Turn<'_>, agent_loop: &AgentLoop) -> TurnResult {
         for text in turn.take_context() {
             self.shared.conversation.note(&reminder(&text));
         }

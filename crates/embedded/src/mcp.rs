@@ -1,6 +1,7 @@
 //! [`Servers`]: the tools of MCP servers.
 
 mod client;
+mod elicitation;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,6 +16,7 @@ use super::shared::lock;
 use crate::tools::ToolOutput;
 use client::Client;
 use duologue_agent::Session;
+use elicitation::Elicitor;
 
 /// How long a server may take to list its tools.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,17 +25,22 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct Servers {
     /// Those that the host does not serve itself.
-    configured: Vec<(String, Value)>,
+    configured: Mutex<Vec<(String, Value)>>,
+    /// Those that the host turned off.
+    disabled: Mutex<Vec<String>>,
     cwd: PathBuf,
     known: Mutex<Vec<Server>>,
     /// Held while servers are being connected, so that it happens once.
     connecting: tokio::sync::Mutex<()>,
+    elicitor: Elicitor,
 }
 
 #[derive(Clone, Debug)]
 struct Server {
     name: String,
     tools: Vec<Value>,
+    /// What it reports about itself: `name` and `version`.
+    info: Value,
     state: State,
     /// How it is reached; through the host if there is nothing.
     client: Option<Arc<Client>>,
@@ -45,38 +52,50 @@ enum State {
     Failed(String),
 }
 
+/// What a server reports about itself, its tools, and how it is reached.
+type Connected = (Value, Vec<Value>, Option<Arc<Client>>);
+
 impl Servers {
     pub(super) fn new(configured: &Map<String, Value>, cwd: &Path) -> Self {
         let configured = configured.iter().filter(|(_, server)| server["type"] != "sdk");
+        let configured = configured.map(|(name, server)| (name.clone(), server.clone())).collect();
         Self {
-            configured: configured.map(|(name, server)| (name.clone(), server.clone())).collect(),
+            configured: Mutex::new(configured),
+            disabled: Mutex::default(),
             cwd: cwd.to_owned(),
             known: Mutex::default(),
             connecting: tokio::sync::Mutex::new(()),
+            elicitor: Elicitor::default(),
         }
     }
 
     /// Connects what is not connected yet. A server that fails is tried again the next time.
     pub(super) async fn connect(&self, session: &Session) {
         let _one_at_a_time = self.connecting.lock().await;
+        self.elicitor.set_session(session);
         for name in session.host_servers() {
-            if self.state_of(&name) == Some(State::Connected) {
+            if self.state_of(&name) == Some(State::Connected) || self.is_disabled(&name) {
                 continue;
             }
-            let listed = timeout(CONNECT_TIMEOUT, session.mcp_tools(&name)).await;
+            let listed = timeout(CONNECT_TIMEOUT, session.mcp_connect(&name)).await;
             let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
             let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
-            self.note(&name, listed.map(|tools| (tools, None)));
+            self.note(&name, listed.map(|(info, tools)| (info, tools, None)));
         }
-        for (name, config) in &self.configured {
+        let configured = lock(&self.configured).clone();
+        for (name, config) in &configured {
             // One that failed is not tried again.
-            if self.state_of(name).is_some() {
+            if self.state_of(name).is_some() || self.is_disabled(name) {
                 continue;
             }
-            let connected = timeout(CONNECT_TIMEOUT, Client::connect(config, &self.cwd)).await;
+            let connecting = Client::connect(name, config, &self.cwd, &self.elicitor);
+            let connected = timeout(CONNECT_TIMEOUT, connecting).await;
             let connected = connected.map_err(|_| "the server did not answer in time".to_owned());
             let connected = connected.and_then(|connected| connected);
-            self.note(name, connected.map(|(client, tools)| (tools, Some(Arc::new(client)))));
+            self.note(
+                name,
+                connected.map(|(client, info, tools)| (info, tools, Some(Arc::new(client)))),
+            );
         }
     }
 
@@ -86,18 +105,22 @@ impl Servers {
         if self.state_of(name) != Some(State::Connected) {
             return;
         }
+        let info = lock(&self.known)
+            .iter()
+            .find(|server| server.name == name)
+            .map(|server| server.info.clone());
         let listed = timeout(CONNECT_TIMEOUT, session.mcp_tools_again(name)).await;
         let listed = listed.map_err(|_| "the server did not answer in time".to_owned());
         let listed = listed.and_then(|listed| listed.map_err(|error| error.to_string()));
-        self.note(name, listed.map(|tools| (tools, None)));
+        self.note(name, listed.map(|tools| (info.unwrap_or_default(), tools, None)));
     }
 
-    fn note(&self, name: &str, connected: Result<(Vec<Value>, Option<Arc<Client>>), String>) {
-        let (tools, client, state) = match connected {
-            Ok((tools, client)) => (tools, client, State::Connected),
-            Err(error) => (Vec::new(), None, State::Failed(error)),
+    fn note(&self, name: &str, connected: Result<Connected, String>) {
+        let (info, tools, client, state) = match connected {
+            Ok((info, tools, client)) => (info, tools, client, State::Connected),
+            Err(error) => (Value::Null, Vec::new(), None, State::Failed(error)),
         };
-        let server = Server { name: name.to_owned(), tools, state, client };
+        let server = Server { name: name.to_owned(), tools, info, state, client };
         let mut known = lock(&self.known);
         known.retain(|other| other.name != name);
         known.push(server);
@@ -108,23 +131,99 @@ impl Servers {
         known.iter().find(|server| server.name == name).map(|server| server.state.clone())
     }
 
+    fn is_disabled(&self, name: &str) -> bool {
+        lock(&self.disabled).iter().any(|disabled| disabled == name)
+    }
+
+    fn config_of(&self, name: &str) -> Option<Value> {
+        let configured = lock(&self.configured);
+        configured.iter().find(|(known, _)| known == name).map(|(_, config)| config.clone())
+    }
+
     /// Whether there is a server of this name.
     pub(super) fn knows(&self, name: &str) -> bool {
-        self.state_of(name).is_some()
+        self.state_of(name).is_some() || self.is_disabled(name) || self.config_of(name).is_some()
+    }
+
+    /// Why a server could not be connected.
+    pub(super) fn failure(&self, name: &str) -> Option<String> {
+        match self.state_of(name) {
+            Some(State::Failed(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Turns a server off or on.
+    pub(super) fn toggle(&self, name: &str, is_on: bool) {
+        let mut disabled = lock(&self.disabled);
+        disabled.retain(|other| other != name);
+        if !is_on {
+            disabled.push(name.to_owned());
+        }
+        drop(disabled);
+        self.forget(name);
+    }
+
+    /// Adds or replaces a server that the host configures while it runs.
+    pub(super) fn configure(&self, name: &str, config: &Value) {
+        let mut config = config.clone();
+        config["scope"] = json!("dynamic");
+        let mut configured = lock(&self.configured);
+        if configured.iter().any(|(known, old)| known == name && *old == config) {
+            return;
+        }
+        configured.retain(|(known, _)| known != name);
+        configured.push((name.to_owned(), config));
+        drop(configured);
+        self.forget(name);
+    }
+
+    /// Removes a server that the host has configured.
+    pub(super) fn remove(&self, name: &str) {
+        lock(&self.configured).retain(|(known, _)| known != name);
+        lock(&self.disabled).retain(|other| other != name);
+        self.forget(name);
+    }
+
+    /// The servers that the host has configured while it runs.
+    pub(super) fn dynamic(&self) -> Vec<String> {
+        let configured = lock(&self.configured);
+        let dynamic = configured.iter().filter(|(_, config)| config["scope"] == "dynamic");
+        dynamic.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Adds the servers of plugins.
+    pub(super) fn add(&self, servers: Vec<(String, Value)>) {
+        let mut configured = lock(&self.configured);
+        for (name, config) in servers {
+            if !configured.iter().any(|(known, _)| *known == name) {
+                configured.push((name, config));
+            }
+        }
+    }
+
+    /// Where a server is configured.
+    fn source(&self, name: &str) -> String {
+        match self.config_of(name) {
+            None => "sdk".to_owned(),
+            Some(config) => config["scope"].as_str().unwrap_or("dynamic").to_owned(),
+        }
     }
 
     /// Their status, for `init`.
     pub(super) fn listed(&self) -> Vec<InitMcpServer> {
-        let known = lock(&self.known);
-        let listed = known.iter().map(|server| {
+        let known = lock(&self.known).clone();
+        let disabled = lock(&self.disabled).clone();
+        let connected = known.iter().map(|server| {
             let status = match server.state {
                 State::Connected => McpStatus::Connected,
                 State::Failed(_) => McpStatus::Failed,
             };
-            let mut told = InitMcpServer::new().name(&*server.name).status(status);
-            let is_hosts = !self.configured.iter().any(|(name, _)| *name == server.name);
-            told.source = is_hosts.then_some("sdk").map(Text::from).into();
-            told
+            (server.name.clone(), status)
+        });
+        let disabled = disabled.into_iter().map(|name| (name, McpStatus::Disabled));
+        let listed = connected.chain(disabled).map(|(name, status)| {
+            InitMcpServer::new().name(&*name).status(status).source(self.source(&name))
         });
         listed.collect()
     }
@@ -168,23 +267,93 @@ impl Servers {
 
     /// Their status, for `mcp_status`.
     pub(super) fn status(&self) -> Vec<Value> {
-        let known = lock(&self.known);
-        let status = known.iter().map(|server| {
-            let tools: Vec<Value> = server
-                .tools
-                .iter()
-                .map(|tool| json!({ "name": tool["name"], "annotations": tool.get("annotations").cloned().unwrap_or_else(|| json!({})) }))
-                .collect();
+        let known = lock(&self.known).clone();
+        let disabled = lock(&self.disabled).clone();
+        let connected = known.iter().map(|server| {
+            let mut status = json!({ "name": server.name });
             match &server.state {
                 State::Connected => {
-                    json!({ "name": server.name, "status": "connected", "tools": tools })
+                    status["status"] = json!("connected");
+                    if !server.info.is_null() {
+                        status["serverInfo"] = server.info.clone();
+                    }
+                    self.describe(&mut status);
+                    status["tools"] = server.tools.iter().map(described).collect();
                 }
                 State::Failed(error) => {
-                    json!({ "name": server.name, "status": "failed", "error": error })
+                    status["status"] = json!("failed");
+                    status["error"] = json!(error);
+                    self.describe(&mut status);
                 }
             }
+            status
         });
-        status.collect()
+        let disabled = disabled.iter().map(|name| {
+            let mut status = json!({ "name": name, "status": "disabled" });
+            self.describe(&mut status);
+            status
+        });
+        connected.chain(disabled).collect()
+    }
+
+    /// Adds how a server is configured.
+    fn describe(&self, status: &mut Value) {
+        let name = status["name"].as_str().unwrap_or_default().to_owned();
+        let source = self.source(&name);
+        let mut config = match self.config_of(&name) {
+            Some(config) => config,
+            None => json!({ "type": "sdk", "name": name }),
+        };
+        if let Some(config) = config.as_object_mut() {
+            config.remove("scope");
+            config.entry("type").or_insert_with(|| json!("stdio"));
+        }
+        status["transport"] = config["type"].clone();
+        status["config"] = config;
+        status["scope"] = json!(match source.as_str() {
+            "plugin" | "sdk" => "dynamic",
+            scope => scope,
+        });
+        status["source"] = json!(source);
+    }
+
+    /// Uses the handshake of a server of the host that was done beforehand. Returns what became of it.
+    pub(super) fn park(&self, name: &str, manifest: &Value) -> &'static str {
+        if self.state_of(name).is_some() {
+            return "already_connected";
+        }
+        let (hello, listed) = (&manifest["initializeResult"], &manifest["toolsListResult"]);
+        if !hello.is_object() {
+            return "malformed";
+        }
+        if hello["protocolVersion"] != duologue_agent::MCP_VERSION {
+            return "protocol_version_mismatch";
+        }
+        match listed["tools"].as_array() {
+            Some(tools) => {
+                self.note(name, Ok((hello["serverInfo"].clone(), tools.clone(), None)));
+                "parked"
+            }
+            // The tools are asked for, as without it.
+            None => "parked",
+        }
+    }
+
+    /// Calls a tool; the result is that of MCP.
+    pub(super) async fn call(
+        &self,
+        session: &Session,
+        found: &Found,
+        input: &RawObject,
+        call: &str,
+    ) -> Result<Value, String> {
+        match &found.client {
+            Some(client) => client.call(&found.tool, input).await,
+            None => {
+                let called = session.mcp_call(&found.server, &found.tool, input, call).await;
+                called.map_err(|error| error.to_string())
+            }
+        }
     }
 
     /// Calls a tool.
@@ -195,14 +364,7 @@ impl Servers {
         input: &RawObject,
         call: &str,
     ) -> ToolOutput {
-        let result = match &found.client {
-            Some(client) => client.call(&found.tool, input).await,
-            None => {
-                let called = session.mcp_call(&found.server, &found.tool, input, call).await;
-                called.map_err(|error| error.to_string())
-            }
-        };
-        match result {
+        match self.call(session, found, input, call).await {
             Ok(result) => tool_output(&result),
             Err(error) => ToolOutput::failed(error),
         }
@@ -231,6 +393,29 @@ impl Found {
         let first = characters.next().map(|first| first.to_ascii_uppercase());
         first.into_iter().chain(characters).collect()
     }
+}
+
+/// A tool, for `mcp_status`.
+fn described(tool: &Value) -> Value {
+    let mut annotations = Map::new();
+    for (hint, name) in [
+        ("readOnlyHint", "readOnly"),
+        ("destructiveHint", "destructive"),
+        ("openWorldHint", "openWorld"),
+    ] {
+        if tool["annotations"][hint] == true {
+            annotations.insert(name.to_owned(), json!(true));
+        }
+    }
+    json!({ "name": tool["name"], "annotations": annotations })
+}
+
+/// Whether a server can be reached: for `mcp list`.
+pub(super) async fn check(name: &str, config: &Value, cwd: &Path) -> Result<(), String> {
+    let elicitor = Elicitor::default();
+    let connecting = Client::connect(name, config, cwd, &elicitor);
+    let connected = timeout(CONNECT_TIMEOUT, connecting).await;
+    connected.map_err(|_| "the server did not answer in time".to_owned())?.map(drop)
 }
 
 /// The name by which the model calls a tool: `mcp__server__tool`.

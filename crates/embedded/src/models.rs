@@ -6,6 +6,7 @@ use std::sync::Arc;
 use duologue_model::{
     MessagesModelBuilder, Model, OfflineModel, Retrying, Scenario, ScriptedModel,
 };
+use duologue_protocol::Text;
 use duologue_protocol::control::ModelInfo;
 
 /// The model of the CLI whose forms are spoken here.
@@ -64,6 +65,9 @@ pub(super) fn choose(
     Ok(Chosen { model: Arc::new(model), name, key_source: "none", fault: None })
 }
 
+/// The levels of effort.
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
+
 /// The models that a person can choose, the default first.
 pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
     let model = |value: &str, name: &str, resolved: &str| {
@@ -73,6 +77,8 @@ pub(super) fn models(usual: &str) -> Vec<ModelInfo> {
             .display_name(name)
             .description(resolved)
             .supports_effort(super::reasoning::supports_effort(resolved))
+            .supported_effort_levels(EFFORTS.map(Text::from))
+            .supports_adaptive_thinking(super::reasoning::thinks_adaptively(resolved))
     };
     let mut models = vec![model("default", "Default (recommended)", usual)];
     for (value, name) in

@@ -171,6 +171,11 @@ impl Permissions {
         std::iter::once(self.places.project.clone()).chain(further).collect()
     }
 
+    /// The further directories, each with where it comes from.
+    pub(crate) fn further_directories(&self) -> Vec<(PathBuf, RuleSource)> {
+        self.directories.iter().map(|(shown, _, source)| (shown.clone(), *source)).collect()
+    }
+
     /// Lets this folder be read without asking: what the agent itself has written there.
     pub fn add_readable(&mut self, folder: impl Into<PathBuf>) {
         let folder = folder.into();
@@ -218,6 +223,8 @@ impl Permissions {
             Access::Read(path) => self.judge_reading(tool, path, cwd),
             Access::Change(path) => self.judge_changing(tool, path, cwd),
             Access::Subagent(kind) => self.judge_subagent(tool, kind),
+            Access::Skill(name) => self.judge_skill(tool, name),
+            Access::Web(domain) => self.judge_web(tool, domain),
             Access::Person => {
                 let ask = Ask { requires_user_interaction: true, ..Ask::for_tool(tool) };
                 Verdict::Ask(Box::new(ask))
@@ -259,6 +266,51 @@ impl Permissions {
             return Verdict::deny(format!("Agent type '{kind}' has been denied."), Reason::Rule);
         }
         Verdict::Allow(Reason::NeverAsked)
+    }
+
+    fn judge_skill(&self, tool: &str, skill: &str) -> Verdict {
+        let covers = |rule: &Rule| match rule.content.as_deref() {
+            None => true,
+            Some(content) => content
+                .strip_suffix(":*")
+                .map_or(content == skill, |prefix| skill.starts_with(prefix)),
+        };
+        if self.rules_of(PermissionBehavior::Deny, tool).any(covers) {
+            return Verdict::deny(format!("Skill '{skill}' has been denied."), Reason::Rule);
+        }
+        if self.mode == PermissionMode::BypassPermissions {
+            return Verdict::Allow(Reason::Mode);
+        }
+        if self.rules_of(PermissionBehavior::Allow, tool).any(covers) {
+            return Verdict::Allow(Reason::Rule);
+        }
+        let to = || PermissionDestination::LocalSettings;
+        let suggestions = vec![
+            allow_rule(tool, Some(skill), to()),
+            allow_rule(tool, Some(&format!("{skill}:*")), to()),
+        ];
+        Verdict::Ask(Box::new(Ask { suggestions: Some(suggestions), ..Ask::for_tool(tool) }))
+    }
+
+    fn judge_web(&self, tool: &str, domain: &str) -> Verdict {
+        let content = format!("domain:{domain}");
+        let covers = |rule: &Rule| rule.content.as_ref().is_none_or(|rule| *rule == content);
+        if self.rules_of(PermissionBehavior::Deny, tool).any(covers) {
+            return Verdict::deny(format!("{tool} denied access to {content}."), Reason::Rule);
+        }
+        if self.mode == PermissionMode::BypassPermissions {
+            return Verdict::Allow(Reason::Mode);
+        }
+        if self.rules_of(PermissionBehavior::Allow, tool).any(covers) {
+            return Verdict::Allow(Reason::Rule);
+        }
+        let rule = allow_rule(tool, Some(&content), PermissionDestination::LocalSettings);
+        Verdict::Ask(Box::new(Ask { suggestions: Some(vec![rule]), ..Ask::for_tool(tool) }))
+    }
+
+    /// Drops the rules of a source that were added for one turn.
+    pub(crate) fn remove_rules(&mut self, rules: &[Rule]) {
+        self.rules.retain(|rule| !rules.contains(rule));
     }
 
     fn judge_unknown(&self, tool: &str) -> Verdict {
@@ -323,6 +375,18 @@ impl Permissions {
         let further = self.directories.iter().map(|(_, real, _)| real.as_path());
         std::iter::once(self.root()).chain(further)
     }
+}
+
+/// Changes one field of a settings file. The rest stays as it is.
+///
+/// # Errors
+/// If the file is not JSON, or cannot be written.
+pub(crate) fn set_setting(
+    file: PathBuf,
+    name: &str,
+    value: &serde_json::Value,
+) -> std::io::Result<()> {
+    store::SettingsFile::open(file)?.set(name, value)
 }
 
 /// Whether it is certain that a command changes nothing. The paths that it reads are not checked.

@@ -42,6 +42,16 @@ impl Reasoning {
         });
     }
 
+    /// What the CLI asks for if nothing is set: a model that can, thinks as long as it likes, with medium effort.
+    pub(super) fn set_defaults(&mut self) {
+        if self.thinking.is_none() {
+            self.thinking = Some(Thinking::Adaptive);
+        }
+        if self.effort.is_none() {
+            self.effort = Some("medium".to_owned());
+        }
+    }
+
     /// The betas that it needs.
     pub(super) fn betas(&self) -> impl Iterator<Item = &'static str> {
         let effort = self.effort.is_some().then_some(EFFORT_BETA);
@@ -106,6 +116,11 @@ impl Support {
 /// Whether a model supports an effort.
 pub(super) fn supports_effort(model: &str) -> bool {
     Support::of(model).effort
+}
+
+/// Whether a model decides itself how long it thinks.
+pub(super) fn thinks_adaptively(model: &str) -> bool {
+    Support::of(model).thinking == Some(Way::Adaptive)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! [`run`]: the embedded agent as a process, from its command line to its exit code.
 
 mod first_line;
+mod subcommands;
 
 use duologue_agent::command_line::{CommandLine, Effect, Format, flags_help};
 use duologue_agent::stdio::{StartError, complain, say, serve_command_line, stdin};
@@ -8,6 +9,7 @@ use duologue_agent::{Exit, VERSION};
 
 use crate::Embedded;
 use crate::conversation::Conversation;
+use crate::mcp_config::McpFiles;
 use crate::models::{self, Chosen, choose};
 use crate::session_store::{Resumed, Sessions};
 use crate::setup::{Setup, Start};
@@ -22,12 +24,20 @@ ANTHROPIC_BASE_URL), else no model at all: then a few plain requests are underst
 \"run ls\".
 ";
 
+const COMMANDS: &str = "\
+Commands:
+  auth status [--json|--text]           Show how requests to the model are authenticated
+  mcp list|get|add|add-json|remove      Configure MCP servers
+  doctor                                Show which model answers, and from where settings are read
+  update                                This agent is updated with duologue
+";
+
 fn help() -> String {
     let own = flags_help(&[Effect::EmbeddedOwn, Effect::Own, Effect::Command]);
     let obeyed = flags_help(&[Effect::Agent, Effect::Embedded]);
     let ignored = flags_help(&[Effect::Ignored]);
     format!(
-        "{HELP}\nFlags of duologue:\n{own}\nFlags of Claude Code:\n{obeyed}\nAccepted, without effect:\n{ignored}"
+        "{HELP}\n{COMMANDS}\nFlags of duologue:\n{own}\nFlags of Claude Code:\n{obeyed}\nAccepted, without effect:\n{ignored}"
     )
 }
 
@@ -58,6 +68,10 @@ pub async fn run(args: impl IntoIterator<Item = String>) -> u8 {
 }
 
 async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, StartError> {
+    let args: Vec<String> = args.into_iter().collect();
+    if let Some(exit) = subcommands::run(&args).await? {
+        return Ok(exit);
+    }
     let line = CommandLine::parse(args)?;
     if line.version {
         say(&format!("{VERSION} (embedded agent of duologue {})\n", env!("CARGO_PKG_VERSION")))?;
@@ -69,8 +83,19 @@ async fn start(args: impl IntoIterator<Item = String>) -> Result<Exit, StartErro
     }
     let var = |name: &str| std::env::var(name).ok();
     let mut setup = setup_of_process(&line, var)?;
-    let settings = setup.load_settings();
+    let mut settings = setup.load_settings();
     setup.check_settings(&settings)?;
+    let files = McpFiles::new(&setup.config, &setup.cwd, setup.project_root());
+    if !files.is_trusted() {
+        let how = format!(
+            "Run Claude Code interactively here once and accept the trust dialog, or set projects[\"{}\"].hasTrustDialogAccepted: true in {}.",
+            files.cwd.display(),
+            files.user.display()
+        );
+        let (grants, messages) = settings.distrust(&how);
+        setup.distrusted = grants;
+        messages.iter().for_each(|message| complain(message));
+    }
     let betas = line.betas.iter().cloned();
     let betas: Vec<String> = betas.chain(setup.reasoning.betas().map(str::to_owned)).collect();
     let Chosen { model, name, key_source, fault } =
@@ -159,7 +184,7 @@ fn cut(resumed: Resumed, setup: &Setup, id: &str) -> Result<Resumed, StartError>
         let lost = resumed.prompts_after(at);
         if let Some(other) = lost.iter().find(|prompt| *prompt != turn) {
             let why = format!(
-                "Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not attributable to turn {turn}: first discarded entry [type=user, uuid={other}]"
+                "Resume rejected by --resume-drops-turn: resuming at {at} would discard entries not attributable to turn {turn}: range does not start with the declared turn prompt; first discarded entry 1 [type=user, uuid={other}]"
             );
             return Err(StartError::resume(why, id));
         }

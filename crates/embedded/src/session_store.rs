@@ -28,6 +28,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use serde_json::Value;
+
 use crate::path;
 use history::History;
 
@@ -113,6 +115,40 @@ impl Sessions {
         options.append(true).create_new(true);
         private(&mut options);
         Ok(SessionWriter::new(options.open(path)?, id, &self.cwd, None))
+    }
+
+    /// The file of a sub-agent of a conversation.
+    pub fn agent_path(&self, id: &str, agent: &str) -> Option<PathBuf> {
+        let is_plain = agent.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let folder = self.path(id)?.with_extension("").join("subagents");
+        is_plain.then(|| folder.join(format!("agent-{agent}.jsonl")))
+    }
+
+    /// Begins the conversation of a sub-agent. What it is goes to a file beside it.
+    ///
+    /// # Errors
+    /// If an id is not valid, or a file cannot be written.
+    pub fn create_agent(&self, id: &str, agent: &str, about: &Value) -> io::Result<SessionWriter> {
+        let not_valid = || io::Error::new(io::ErrorKind::InvalidInput, "the id is not valid");
+        let path = self.agent_path(id, agent).ok_or_else(not_valid)?;
+        let mut folders = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(folders.recursive(true), 0o700);
+        folders.create(path.parent().unwrap_or(&self.folder))?;
+        self.describe_agent(id, agent, about)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        private(&mut options);
+        Ok(SessionWriter::new(options.open(path)?, id, &self.cwd, None).of_agent(agent))
+    }
+
+    /// Writes down what a sub-agent is.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn describe_agent(&self, id: &str, agent: &str, about: &Value) -> io::Result<()> {
+        let not_valid = || io::Error::new(io::ErrorKind::InvalidInput, "the id is not valid");
+        let path = self.agent_path(id, agent).ok_or_else(not_valid)?.with_extension("meta.json");
+        fs::write(path, about.to_string())
     }
 
     /// Reads a conversation, to resume it.

@@ -116,6 +116,10 @@ pub struct Settings {
     pub environment: Vec<(String, String)>,
     /// The model to use.
     pub model: Option<String>,
+    /// How answers are styled.
+    pub output_style: Option<String>,
+    /// What each source has, the weakest first.
+    pub sources: Vec<(RuleSource, Value)>,
     /// What could not be read, for the person.
     pub faults: Vec<String>,
     /// Why `--settings` could not be read. It is one of [`faults`](Self::faults).
@@ -184,7 +188,67 @@ impl Settings {
         }
     }
 
+    /// Takes out what a project that is not trusted must not have: rules that allow, and further directories. Returns the
+    /// rules, and a message for each kind.
+    pub(crate) fn distrust(&mut self, how: &str) -> (Vec<Rule>, Vec<String>) {
+        let is_grant = |rule: &Rule| {
+            rule.source == RuleSource::ProjectSettings && rule.behavior == PermissionBehavior::Allow
+        };
+        let (grants, rest): (Vec<Rule>, Vec<Rule>) =
+            std::mem::take(&mut self.rules).into_iter().partition(is_grant);
+        self.rules = rest;
+        let before = self.directories.len();
+        self.directories.retain(|(_, source)| *source != RuleSource::ProjectSettings);
+        let counts = [
+            ("permissions.allow", grants.len()),
+            ("permissions.additionalDirectories", before - self.directories.len()),
+        ];
+        let messages = counts.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| {
+            let entries = if count == 1 { "entry" } else { "entries" };
+            format!("Ignoring {count} {what} {entries} from .claude/settings.json: this workspace has not been trusted. {how}")
+        });
+        (grants, messages.collect())
+    }
+
+    /// All sources together. Objects are merged, lists are joined, and of other values the strongest counts.
+    pub fn effective(&self) -> Value {
+        let mut all = Value::Object(serde_json::Map::new());
+        for (_, value) in &self.sources {
+            merge(&mut all, value);
+        }
+        all
+    }
+
+    /// Adds managed settings: a file, or JSON itself. Only what restricts counts.
+    pub(crate) fn restrict(&mut self, given: &str, folder: &Path) {
+        let text = match given.trim_start().starts_with('{') {
+            true => Ok(given.to_owned()),
+            false => read(&folder.join(given)),
+        };
+        let value = text.map_err(|error| error.to_string());
+        let value = value.and_then(|text| {
+            serde_json::from_str::<Value>(&text).map_err(|error| error.to_string())
+        });
+        match value {
+            Ok(value) => self.take_restrictions(&value),
+            Err(error) => self.faults.push(format!("--managed-settings: {error}")),
+        }
+    }
+
+    /// The rules of managed settings that deny or ask.
+    pub(crate) fn take_restrictions(&mut self, value: &Value) {
+        for behavior in [PermissionBehavior::Deny, PermissionBehavior::Ask] {
+            for text in texts(&value["permissions"][behavior.as_str()]) {
+                self.rules.push(Rule::parse(text, behavior.clone(), RuleSource::FlagSettings));
+            }
+        }
+    }
+
     fn take(&mut self, value: &Value, source: RuleSource) {
+        self.sources.push((source, value.clone()));
+        if let Some(style) = value["outputStyle"].as_str() {
+            self.output_style = Some(style.to_owned());
+        }
         let permissions = &value["permissions"];
         let behaviors =
             [PermissionBehavior::Allow, PermissionBehavior::Deny, PermissionBehavior::Ask];
@@ -211,6 +275,30 @@ impl Settings {
             self.hooks.clear();
         }
     }
+}
+
+/// Adds a stronger value to a weaker one.
+pub(crate) fn merge(weak: &mut Value, strong: &Value) {
+    match (weak, strong) {
+        (Value::Object(weak), Value::Object(strong)) => {
+            for (name, value) in strong {
+                merge(weak.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(weak), Value::Array(strong)) => {
+            for value in strong {
+                if !weak.contains(value) {
+                    weak.push(value.clone());
+                }
+            }
+        }
+        (weak, strong) => *weak = strong.clone(),
+    }
+}
+
+/// The command hooks of a plugin.
+pub(crate) fn plugin_hooks(value: &Value) -> Vec<CommandHook> {
+    hooks::read(value, RuleSource::Session)
 }
 
 fn texts(value: &Value) -> impl Iterator<Item = &str> {

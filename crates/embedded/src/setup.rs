@@ -1,12 +1,13 @@
 //! [`Setup`]: the configuration of an embedded agent.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use duologue_protocol::permission::PermissionMode;
 use serde_json::{Map, Value};
 
 use super::reasoning::Reasoning;
+use crate::permission::Rule;
 use crate::settings::{SettingSource, Settings, SettingsPlaces};
 use crate::setup_from_args;
 use duologue_agent::Options;
@@ -82,6 +83,45 @@ pub struct Setup {
     pub hook_events: bool,
     /// Whether the login status is reported in the handshake: `--enable-auth-status`.
     pub auth_status: bool,
+    /// Plugins, each with whether its MCP servers count: `--plugin-dir`, `--plugin-dir-no-mcp`.
+    pub plugins: Vec<(PathBuf, bool)>,
+    /// Whether there are no slash commands and no skills: `--disable-slash-commands`.
+    pub no_slash_commands: bool,
+    /// Settings that only restrict: a file, or JSON itself.
+    pub managed_settings: Option<String>,
+    /// The folder whose `.claude` has the project's settings, if it is not the working directory.
+    pub project_config_root: Option<PathBuf>,
+    /// Whether MCP servers of settings and plugins are left out: `--strict-mcp-config`.
+    pub strict_mcp_config: bool,
+    /// The title of the session.
+    pub name: Option<String>,
+    /// Instructions for plan mode.
+    pub plan_mode_instructions: Option<String>,
+    /// Whether the working directory is kept out of the system prompt.
+    pub exclude_dynamic: bool,
+    /// Whether instructions, commands, agents, hooks and MCP servers of files are left out: `--bare`.
+    pub bare: bool,
+    /// Whether the next prompt is suggested after a turn.
+    pub prompt_suggestions: bool,
+    /// Whether changes of files are kept so that they can be undone.
+    pub checkpoints: bool,
+    /// Where debug messages go.
+    pub debug: Debug,
+    /// Rules of a project that the user does not trust. They count once the host reports that the user does.
+    pub(crate) distrusted: Vec<Rule>,
+}
+
+/// Where debug messages go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Debug {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// To stderr.
+    Stderr,
+    /// To this file.
+    File(PathBuf),
 }
 
 /// Which conversation it is.
@@ -130,15 +170,27 @@ impl Setup {
         let var = |name: &str| (name == "IS_SANDBOX").then(|| std::env::var(name).ok())?;
         let setup =
             setup_from_args::setup(&line, &cwd.into(), &var).map_err(|error| error.message)?;
-        let places = SettingsPlaces::new(&setup.cwd, &setup.config);
+        let places = SettingsPlaces::new(setup.project_root(), &setup.config);
         setup.check_settings(&Settings::load(&places, &[], setup.settings.as_deref()))?;
         Ok(setup)
     }
 
     /// Reads the settings files that count.
     pub(crate) fn load_settings(&self) -> Settings {
-        let places = SettingsPlaces::new(&self.cwd, &self.config);
-        Settings::load(&places, &self.sources, self.settings.as_deref())
+        let places = SettingsPlaces::new(self.project_root(), &self.config);
+        let mut settings = Settings::load(&places, &self.sources, self.settings.as_deref());
+        if self.bare {
+            settings.hooks.clear();
+        }
+        if let Some(managed) = &self.managed_settings {
+            settings.restrict(managed, &self.cwd);
+        }
+        settings
+    }
+
+    /// The folder whose `.claude` has the project's settings.
+    pub(crate) fn project_root(&self) -> &Path {
+        self.project_config_root.as_deref().unwrap_or(&self.cwd)
     }
 
     /// Refuses `--settings` that cannot be read: rules in them must not be ignored.
@@ -186,6 +238,19 @@ impl Setup {
             mirrors: false,
             hook_events: false,
             auth_status: false,
+            plugins: Vec::new(),
+            no_slash_commands: false,
+            managed_settings: None,
+            project_config_root: None,
+            strict_mcp_config: false,
+            name: None,
+            plan_mode_instructions: None,
+            exclude_dynamic: false,
+            bare: false,
+            prompt_suggestions: false,
+            checkpoints: false,
+            debug: Debug::Off,
+            distrusted: Vec::new(),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::models::full_name;
 use crate::path;
 use crate::reasoning::{Reasoning, Thinking};
 use crate::settings::SettingSource;
-use crate::setup::{Setup, Start};
+use crate::setup::{Debug, Setup, Start};
 
 /// What the command line and the environment ask of an agent in this process.
 pub(crate) fn setup_of_process(
@@ -23,6 +23,22 @@ pub(crate) fn setup_of_process(
     setup.options = setup.options.with_environment()?;
     setup.config = config(&cwd, &var);
     setup.persists = !line.no_session_persistence;
+    let checkpoints = var("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING");
+    setup.checkpoints = checkpoints.is_some_and(|value| matches!(value.as_str(), "1" | "true"));
+    setup.debug = match (&line.debug_file, line.debug_to_stderr) {
+        (Some(file), _) => Debug::File(cwd.join(file)),
+        (None, true) => Debug::Stderr,
+        (None, false) if line.debug => {
+            let name = format!("{}.txt", uuid::Uuid::new_v4());
+            Debug::File(setup.config.join("debug").join(name))
+        }
+        (None, false) => Debug::Off,
+    };
+    if setup.reasoning.thinking.is_none() {
+        let tokens = var("MAX_THINKING_TOKENS").and_then(|tokens| tokens.parse().ok());
+        setup.reasoning.set_limit(tokens);
+    }
+    setup.reasoning.set_defaults();
     Ok(setup)
 }
 
@@ -87,16 +103,29 @@ pub(crate) fn setup(
     }
     setup.hook_events = line.include_hook_events;
     setup.auth_status = line.enable_auth_status;
+    let plugins = line.plugins.iter();
+    setup.plugins = plugins.map(|(folder, servers)| (cwd.join(folder), *servers)).collect();
+    setup.no_slash_commands = line.disable_slash_commands;
+    setup.managed_settings = line.managed_settings.clone();
+    setup.project_config_root = line.project_config_root.as_ref().map(|folder| cwd.join(folder));
+    setup.strict_mcp_config = line.strict_mcp_config;
+    setup.name = line.name.clone();
+    setup.plan_mode_instructions = line.plan_mode_instructions.clone();
+    setup.exclude_dynamic = line.exclude_dynamic;
+    setup.bare = line.bare;
+    setup.prompt_suggestions = line.prompt_suggestions;
+    if setup.bare && setup.tools.is_none() {
+        setup.tools = Some(["Bash", "Edit", "Read"].map(str::to_owned).to_vec());
+    }
     Ok(setup)
 }
 
-/// Where conversations and the user's settings are. The folder of the CLI is used only if `CLAUDE_CONFIG_DIR` names it.
-fn config(cwd: &Path, var: &impl Fn(&str) -> Option<String>) -> PathBuf {
-    let set = |name: &str| var(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let data = || Some(path::home()?.join(".local/share"));
-    set("CLAUDE_CONFIG_DIR")
-        .or_else(|| Some(set("XDG_DATA_HOME").or_else(data)?.join("duologue")))
-        .unwrap_or_else(|| cwd.join(".duologue"))
+/// Where conversations and the user's settings are: the places of the CLI.
+pub(crate) fn config(cwd: &Path, var: &impl Fn(&str) -> Option<String>) -> PathBuf {
+    let set = var("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
+    set.map(|folder| cwd.join(folder))
+        .or_else(|| Some(path::home()?.join(".claude")))
+        .unwrap_or_else(|| cwd.join(".claude"))
 }
 
 fn mode(line: &CommandLine) -> Option<PermissionMode> {

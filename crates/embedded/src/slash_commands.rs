@@ -8,10 +8,11 @@ use duologue_protocol::message::Usage;
 use duologue_protocol::system::{
     CompactBoundary, CompactMetadata, CompactResult, CompactTrigger, Status, StatusKind, System,
 };
-use duologue_protocol::{Field, Wire as _};
+use duologue_protocol::{Field, Text, Wire as _};
 use serde_json::{Value, json};
 
 use super::{Embedded, api_failures, models};
+use crate::custom::Command;
 use crate::session_store::Sessions;
 use duologue_agent::Turn;
 use duologue_agent::UsageTotals;
@@ -19,12 +20,19 @@ use duologue_agent::clock;
 use duologue_agent::{TurnError, TurnResult};
 
 /// The commands that there are.
-const COMMANDS: &[(&str, &str, &str)] = &[
-    ("clear", "Begin a new conversation", ""),
-    ("compact", "Go on from a summary of the conversation", "<what to keep>"),
-    ("context", "Show how full the context is", ""),
-    ("cost", "Show what was used and what it cost", ""),
-    ("model", "Use another model", "<model>"),
+const COMMANDS: &[(&str, &str, &str, &[&str])] = &[
+    ("clear", "Start a new session with empty context", "[name]", &["reset", "new"]),
+    (
+        "compact",
+        "Free up context by summarizing the conversation so far",
+        "<optional custom summarization instructions>",
+        &[],
+    ),
+    ("context", "Show current context usage", "", &[]),
+    ("model", "Use another model", "<model>", &[]),
+    ("output-style", "List output styles or switch to one", "[style]", &[]),
+    ("rename", "Rename the current conversation", "[name]", &["name"]),
+    ("usage", "Show what was used and what it cost", "", &["cost", "stats"]),
 ];
 
 /// What the model is asked for a summary.
@@ -39,18 +47,37 @@ const GO_ON: &str = "Continue the conversation from where it left off without as
 pub(super) type Summarised = Result<(String, u64), TurnError>;
 
 /// The name of a slash command, and its arguments.
-fn typed(text: &str) -> Option<(&str, &str)> {
+pub(super) fn typed(text: &str) -> Option<(&str, &str)> {
     let typed = text.trim().strip_prefix('/')?;
     let (name, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     Some((name, rest.trim()))
 }
 
-/// The commands, for the handshake.
-pub(super) fn listed() -> Vec<SlashCommand> {
-    let command = |(name, what, hint): &(&str, &str, &str)| {
-        SlashCommand::new().name(*name).description(*what).argument_hint(*hint).builtin(true)
+/// The commands, for the handshake: those of files first.
+pub(super) fn listed(custom: &[Command], is_off: bool) -> Vec<SlashCommand> {
+    if is_off {
+        return Vec::new();
+    }
+    let aliases = |names: &[&str]| -> Field<Vec<Text>> {
+        let names: Vec<Text> = names.iter().map(|name| Text::from(*name)).collect();
+        Some(names).filter(|names| !names.is_empty()).into()
     };
-    COMMANDS.iter().map(command).collect()
+    let own = COMMANDS.iter().map(|(name, what, hint, others)| {
+        let mut command =
+            SlashCommand::new().name(*name).description(*what).argument_hint(*hint).builtin(true);
+        command.aliases = aliases(others);
+        command
+    });
+    let custom = custom.iter().filter(|command| command.is_for_users).map(|command| {
+        let mut listed = SlashCommand::new()
+            .name(&*command.name)
+            .description(command.described())
+            .argument_hint(&*command.argument_hint);
+        let others: Vec<&str> = command.aliases.iter().map(String::as_str).collect();
+        listed.aliases = aliases(&others);
+        listed
+    });
+    custom.chain(own).collect()
 }
 
 impl Embedded {
@@ -58,13 +85,31 @@ impl Embedded {
     pub(super) async fn command(&mut self, turn: &Turn<'_>) -> Option<TurnResult> {
         let text = turn.text();
         let (name, rest) = typed(&text)?;
+        if self.shared.custom().command(name).is_some() {
+            return None;
+        }
+        if self.shared.setup.no_slash_commands {
+            let is_ours = |(known, _, _, others): &(&str, &str, &str, &[&str])| {
+                *known == name || others.contains(&name)
+            };
+            let is_ours = COMMANDS.iter().any(is_ours);
+            return match is_ours {
+                true => Some(
+                    turn.say_locally(&format!("/{name} isn't available in this environment."))
+                        .await,
+                ),
+                false => None,
+            };
+        }
         Some(match name {
             // Done before the turn was introduced.
-            "clear" => Ok(()),
+            "clear" | "reset" | "new" => Ok(()),
             "compact" => self.compact(turn).await,
             "context" => turn.say_locally(&self.context_told(turn)).await,
-            "cost" | "usage" => turn.say_locally(&cost_told(turn)).await,
+            "cost" | "usage" | "stats" => turn.say_locally(&cost_told(turn)).await,
             "model" => self.model(turn, rest).await,
+            "rename" | "name" => self.rename(turn, rest).await,
+            "output-style" => self.output_style(turn, rest).await,
             "help" | "status" | "config" | "login" | "logout" => {
                 turn.say_locally(&format!("/{name} isn't available in this environment.")).await
             }
@@ -81,11 +126,46 @@ impl Embedded {
         turn.say_locally(&format!("Set model to `{name}` for this session only")).await
     }
 
+    async fn rename(&self, turn: &Turn<'_>, title: &str) -> TurnResult {
+        if title.is_empty() {
+            return turn.say_locally("Usage: /rename <name>").await;
+        }
+        self.shared.conversation.set_title(title);
+        let line = super::requests::titled(turn.session(), title);
+        turn.session().say_line(System::from(Box::new(line))).await;
+        turn.say_locally(&format!("Session renamed to: {title}")).await
+    }
+
+    async fn output_style(&self, turn: &Turn<'_>, style: &str) -> TurnResult {
+        let names = self.shared.custom().style_names();
+        if style.is_empty() {
+            let current = self.shared.output_style();
+            let lines = names.iter().map(|name| {
+                let mark = if *name == current { " (current)" } else { "" };
+                format!("- {name}{mark}")
+            });
+            let lines: Vec<String> = lines.collect();
+            return turn
+                .say_locally(&format!(
+                    "Output style: {current}\n\nAvailable styles:\n{}\n\nUsage: /output-style <style>",
+                    lines.join("\n")
+                ))
+                .await;
+        }
+        let Some(name) = names.iter().find(|name| name.eq_ignore_ascii_case(style)) else {
+            return turn.say_locally(&format!("Unknown output style: {style}")).await;
+        };
+        self.shared.set_output_style(turn.session(), name);
+        turn.say_locally(&format!("Output style set to {name} for this session")).await
+    }
+
     /// Does what a command has to do before `init` is sent.
     pub(super) async fn prepare(&mut self, turn: &Turn<'_>) {
         let text = turn.text();
         match typed(&text) {
-            Some(("clear", _)) => self.clear(turn).await,
+            Some((name, _)) if self.shared.custom().command(name).is_some() => {}
+            Some(_) if self.shared.setup.no_slash_commands => {}
+            Some(("clear" | "reset" | "new", _)) => self.clear(turn).await,
             Some(("compact", wish)) => self.summary = self.summarise(turn, wish).await,
             _ => {}
         }

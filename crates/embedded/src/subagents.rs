@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use duologue_protocol::RawObject;
+use duologue_protocol::hook::{SubagentStart, SubagentStop};
 use duologue_protocol::lines::Prompt;
 use duologue_protocol::message::{Origin, OriginKind};
 use duologue_protocol::system::TaskStatus;
 use duologue_protocol::tool;
 use serde_json::{Value, json};
 
-use super::agent_kinds::GENERAL;
-use super::agent_loop::AgentLoop;
+use super::agent_kinds::{AgentKinds, GENERAL};
+use super::agent_loop::{AgentLoop, reminder};
 use super::conversation::Conversation;
-use super::shared::lock;
+use super::shared::{Shared, lock};
+use crate::session_store::Sessions;
 use crate::tools::ToolOutput;
-use duologue_agent::ToolCall;
+use duologue_agent::{Session, ToolCall};
 use duologue_agent::{Subagent, SubagentTask};
 use duologue_agent::{TurnError, TurnResult};
 
@@ -28,9 +30,53 @@ const HAND_BACK: &str = "[Subagent hand-back] The text below is the final report
 /// What a sub-agent was asked, and since when.
 struct Assignment {
     kind: String,
+    /// The model that the call names.
+    model: Option<String>,
+    /// The call.
+    call: String,
+    depth: u64,
+    is_background: bool,
     prompt: String,
     description: String,
     started: Instant,
+}
+
+impl Assignment {
+    /// What its transcript is: the file beside it.
+    fn about(&self, is_finished: bool) -> Value {
+        let mut about = json!({
+            "agentType": self.kind, "isBuiltIn": AgentKinds::is_built_in(&self.kind),
+            "description": self.description, "toolUseId": self.call, "spawnDepth": self.depth,
+            "requestShape": if self.is_background { "background" } else { "foreground" },
+            "requestNonInteractive": true,
+        });
+        if is_finished {
+            about["finished"] = json!(true);
+        }
+        about
+    }
+
+    /// The same, for a host that is shown the transcript.
+    fn metadata(&self, is_finished: bool) -> Value {
+        let mut entry = json!({ "type": "agent_metadata" });
+        crate::settings::merge(&mut entry, &self.about(is_finished));
+        entry
+    }
+}
+
+impl Shared {
+    /// The conversations on disk, if they are kept.
+    fn sessions(&self) -> Option<Sessions> {
+        let setup = &self.setup;
+        setup.persists.then(|| Sessions::new(&setup.config, &setup.cwd))
+    }
+
+    /// Shows the host what was written for a sub-agent.
+    async fn show_agent(&self, session: &Session, agent: &str, entries: &[Value]) {
+        let path = self.sessions();
+        let path = path.and_then(|sessions| sessions.agent_path(session.id().as_str(), agent));
+        self.show_entries(session, &path.unwrap_or_default(), entries).await;
+    }
 }
 
 impl AgentLoop {
@@ -44,8 +90,12 @@ impl AgentLoop {
             let input: tool::Agent = input.read().unwrap_or_default();
             let text = |field: Option<&str>| field.unwrap_or_default().to_owned();
             let kind = input.subagent_type.as_str().filter(|kind| !kind.is_empty());
-            let assignment = Assignment {
+            let mut assignment = Assignment {
                 kind: kind.unwrap_or(GENERAL).to_owned(),
+                model: input.model.as_str().filter(|model| !model.is_empty()).map(str::to_owned),
+                call: call.id.as_str().to_owned(),
+                depth: if self.emitter.is_main() { 1 } else { 2 },
+                is_background: false,
                 prompt: text(input.prompt.as_str()),
                 description: text(input.description.as_str()),
                 started: Instant::now(),
@@ -56,17 +106,19 @@ impl AgentLoop {
             let mut task = SubagentTask::new(&*assignment.description, &*assignment.prompt)
                 .kind(&*assignment.kind);
             // By default, the main agent continues and a sub-agent waits.
-            let unsaid = self.emitter.is_main();
+            let named = self.shared.agent_kinds().is_background(&assignment.kind);
+            let unsaid = named.unwrap_or_else(|| self.emitter.is_main());
             if input.run_in_background.value().copied().unwrap_or(unsaid) {
                 task = task.in_background();
             }
             let is_background = task.is_background;
+            assignment.is_background = is_background;
             let subagent = self.emitter.subagent(call, task).await;
             if is_background {
-                return Ok(self.start_in_background(subagent, assignment));
+                return Ok(self.start_in_background(subagent, assignment).await);
             }
-            let worker = self.worker(&Arc::new(subagent), &assignment);
-            let outcome = worker.work().await;
+            let worker = self.worker(&Arc::new(subagent), &assignment).await;
+            let outcome = worker.work_to_the_end(&assignment).await;
             worker.report(&assignment, outcome).await
         })
     }
@@ -76,34 +128,94 @@ impl AgentLoop {
         if agent_kinds.agents.contains_key(kind) {
             return None;
         }
-        let known: Vec<&str> = agent_kinds.agents.keys().map(String::as_str).collect();
+        let known: Vec<&str> = agent_kinds.names().into_iter().map(String::as_str).collect();
         let known = known.join(", ");
         Some(ToolOutput::failed(format!(
             "Agent type '{kind}' not found. Available agents: {known}"
         )))
     }
 
-    /// The model that thinks for a kind of sub-agent.
-    fn model(&self, kind: &str) -> String {
-        let named = self.shared.agent_kinds().model(kind);
+    /// The model that thinks for a sub-agent.
+    fn model(&self, assignment: &Assignment) -> String {
+        let named = assignment.model.clone();
+        let named = named.or_else(|| self.shared.agent_kinds().model(&assignment.kind));
         let usual = || self.emitter.session().model().as_str().to_owned();
         named.map_or_else(usual, |name| super::models::full_name(&name))
     }
 
-    fn worker(&self, subagent: &Arc<Subagent>, assignment: &Assignment) -> Self {
+    async fn worker(&self, subagent: &Arc<Subagent>, assignment: &Assignment) -> Self {
         let first =
             json!({ "role": "user", "content": [{ "type": "text", "text": assignment.prompt }] });
+        let conversation = Conversation::new(vec![first]);
+        let session = self.emitter.session();
+        let agent = subagent.task_id().as_str();
+        if let Some(sessions) = self.shared.sessions() {
+            let id = session.id();
+            let about = assignment.about(false);
+            match sessions.create_agent(id.as_str(), agent, &about) {
+                Ok(writer) => conversation.keep_on(writer),
+                Err(error) => {
+                    self.warn(&format!("The conversation of a sub-agent is not kept: {error}"))
+                        .await;
+                }
+            }
+            if self.shared.setup.mirrors {
+                conversation.mirror();
+                self.shared.show_agent(session, agent, &[assignment.metadata(false)]).await;
+            }
+            conversation.write_first(&assignment.prompt);
+        }
+        let start = SubagentStart::new().agent_id(agent).agent_type(&*assignment.kind);
+        let answers = session.hook(Box::new(start)).await;
+        for text in answers.context() {
+            conversation.note(&reminder(&text));
+        }
         Self {
             shared: Arc::clone(&self.shared),
             emitter: (***subagent).clone(),
             context: self.shared.context.for_agent(),
-            conversation: Conversation::new(vec![first]),
+            conversation,
             fallback: Arc::default(),
             kind: Some(assignment.kind.clone()),
+            model: assignment.model.clone(),
+            after_call: Arc::default(),
             shaped: Arc::default(),
             stats: Arc::default(),
             task: Some(Arc::clone(subagent)),
         }
+    }
+
+    /// Works until it is done and the hooks let it stop.
+    async fn work_to_the_end(&self, assignment: &Assignment) -> TurnResult {
+        let mut is_active = false;
+        loop {
+            self.work().await?;
+            let session = self.emitter.session();
+            let agent = self.task.as_ref().map(|task| task.task_id().as_str().to_owned());
+            let agent = agent.unwrap_or_default();
+            let path = self.shared.sessions();
+            let path = path.and_then(|sessions| sessions.agent_path(session.id().as_str(), &agent));
+            let stop = SubagentStop::new()
+                .stop_hook_active(is_active)
+                .agent_id(&*agent)
+                .agent_transcript_path(path.unwrap_or_default().to_string_lossy().into_owned())
+                .agent_type(&*assignment.kind)
+                .last_assistant_message(self.conversation.last_text());
+            let Some(why) = session.hook(Box::new(stop)).await.block() else { return Ok(()) };
+            self.conversation.note(&format!("SubagentStop hook feedback:\n{why}"));
+            is_active = true;
+        }
+    }
+
+    /// Writes down that it has ended.
+    async fn close_transcript(&self, assignment: &Assignment) {
+        let (Some(sessions), Some(task)) = (self.shared.sessions(), &self.task) else { return };
+        let (session, agent) = (self.emitter.session(), task.task_id().as_str());
+        // A file that cannot be written was reported when the sub-agent began.
+        let _ = sessions.describe_agent(session.id().as_str(), agent, &assignment.about(true));
+        let mut entries = self.conversation.take_mirrored();
+        entries.push(assignment.metadata(true));
+        self.shared.show_agent(session, agent, &entries).await;
     }
 
     /// Ends the task, and returns its report.
@@ -112,9 +224,10 @@ impl AgentLoop {
         assignment: &Assignment,
         outcome: TurnResult,
     ) -> Result<ToolOutput, TurnError> {
+        self.close_transcript(assignment).await;
         let said = self.conversation.last_text();
         let stats = lock(&self.stats).clone();
-        let model = self.model(&assignment.kind);
+        let model = self.model(assignment);
         let millis = u64::try_from(assignment.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let id =
             self.task.as_ref().map(|task| task.task_id().as_str().to_owned()).unwrap_or_default();
@@ -172,18 +285,18 @@ impl AgentLoop {
     }
 
     /// Lets a sub-agent work in the background; a turn reports its result.
-    fn start_in_background(&self, subagent: Subagent, assignment: Assignment) -> ToolOutput {
+    async fn start_in_background(&self, subagent: Subagent, assignment: Assignment) -> ToolOutput {
         let id = subagent.task_id().as_str().to_owned();
         let stop = self.shared.background.agent(&id);
         let result = json!({
             "isAsync": true, "status": "async_launched", "agentId": id,
             "description": assignment.description, "prompt": assignment.prompt,
-            "resolvedModel": self.model(&assignment.kind),
+            "resolvedModel": self.model(&assignment),
         });
         let text = format!(
             "Async agent launched successfully. (This tool result is internal metadata — never quote or paste any part of it, including the agentId below, into a user-facing reply.)\nagentId: {id} (internal ID - do not mention to user.)\nThe agent is working in the background. You will be notified automatically when it completes. You know nothing about its results until that notification arrives — do not report, assume, or predict them; continue other work or respond to the user in the meantime.\nDo not duplicate this agent's work — avoid working with the same files or topics it is using."
         );
-        let worker = self.worker(&Arc::new(subagent), &assignment);
+        let worker = self.worker(&Arc::new(subagent), &assignment).await;
         let session = self.emitter.session().clone();
         let shared = Arc::clone(&self.shared);
         let busy = session.keep_busy();
@@ -191,7 +304,7 @@ impl AgentLoop {
             // Dropped last: the conversation stays open for the turn.
             let _open = busy;
             let outcome = tokio::select! {
-                outcome = worker.work() => outcome,
+                outcome = worker.work_to_the_end(&assignment) => outcome,
                 () = stop.notified() => Err(TurnError::Interrupted),
             };
             let is_stopped = outcome == Err(TurnError::Interrupted);

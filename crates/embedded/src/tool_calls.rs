@@ -2,7 +2,7 @@
 
 use duologue_agent::{
     Ask, OtherAnswer, PermissionRules, ToolCall, ToolResult, ToolUse, TurnError, TurnResult,
-    Verdict,
+    Verdict, canonical_tool_name,
 };
 use duologue_protocol::hook::McpServerRef;
 use duologue_protocol::lines::{PermissionDecision, ToolResultMeta};
@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::agent_loop::AgentLoop;
 use crate::shared::lock;
-use crate::tools::{Cancel, Category, Role, ToolOutput, ToolSearchTool};
+use crate::tools::{
+    Access, Cancel, Category, Role, SkillTool, TaskStopTool, ToolOutput, ToolSearchTool,
+};
 
 /// The rules that the calls of an agent are judged by.
 struct Rules<'a>(&'a AgentLoop);
@@ -63,7 +65,10 @@ impl PermissionRules for Rules<'_> {
 
 impl AgentLoop {
     /// Runs a call, from the permission to the result.
-    pub(super) async fn call(&self, call: ToolCall) -> TurnResult {
+    pub(super) async fn call(&self, mut call: ToolCall) -> TurnResult {
+        if let Some(name) = self.shared.alias(&call.name) {
+            call.name = name.into();
+        }
         let tool = self.shared.toolbox().get(&call.name).cloned();
         let category = tool.as_ref().map_or(Category::Other, |tool| tool.category());
         lock(&self.stats).call(&call.name, category);
@@ -113,6 +118,12 @@ impl AgentLoop {
 
     /// What is wrong with a call, so that nobody has to be asked.
     fn wrong(&self, call: &ToolCall) -> Option<ToolOutput> {
+        if canonical_tool_name(&call.name) == SkillTool::NAME
+            && let Some(name) = crate::tools::text(&call.input, "skill")
+            && let Err(wrong) = self.shared.skill(name.trim_start_matches('/'))
+        {
+            return Some(wrong);
+        }
         if self.shared.servers.find(&call.name).is_some() {
             return None;
         }
@@ -147,12 +158,23 @@ impl AgentLoop {
             Role::ToolSearch => {
                 return Ok(ToolSearchTool::search(&input, &self.shared.findable()));
             }
+            Role::TaskStop => return Ok(self.stop_task(&input)),
+            Role::WebFetch => return self.fetch(&input).await,
+            Role::WebSearch => return self.search(&input).await,
+            Role::Skill => return self.read_skill(&input).await,
             Role::EnterPlanMode => session.set_permission_mode(PermissionMode::Plan).await,
             Role::ExitPlanMode => self.leave_plan_mode(&used.updates).await,
             Role::Plain | Role::Command | Role::StructuredOutput => {}
         }
         let context = self.context.with_cancel(Cancel::new()).with_tool_use_id(call.id.as_str());
         context.set_hidden_files(self.shared.permissions().hidden_files());
+        if self.shared.setup.checkpoints
+            && let Some(Access::Change(path)) =
+                toolbox.get(&call.name).map(|tool| tool.access(&input))
+            && let Some(path) = context.real_path(&path)
+        {
+            self.shared.checkpoints.before_change(&path);
+        }
         let running = toolbox.run(&call.name, input.clone(), &context);
         if role == Role::Command {
             return self.watch_command(call, running).await;
@@ -162,6 +184,20 @@ impl AgentLoop {
             lock(&self.shaped).get_or_insert(input.to_value_lossy().unwrap_or(Value::Null));
         }
         Ok(output)
+    }
+
+    /// Stops a sub-agent or a command in the background.
+    fn stop_task(&self, input: &RawObject) -> ToolOutput {
+        let id = TaskStopTool::task(input);
+        let tasks = self.context.tasks();
+        let command = tasks.running().into_iter().find(|task| task.id == id);
+        if self.shared.background.stop_agent(&id) {
+            TaskStopTool::stopped(&id, "local_agent", &id)
+        } else if let Some(task) = command.filter(|_| tasks.stop(&id)) {
+            TaskStopTool::stopped(&id, "local_bash", &task.command)
+        } else {
+            TaskStopTool::unknown(&id)
+        }
     }
 
     /// A host that approves a plan may choose the next mode.
@@ -199,6 +235,12 @@ impl AgentLoop {
         result = result.structured(output.tool_use_result);
         let mut meta = ToolResultMeta::new().id(call.id.clone());
         meta.permission_decision = decision.into();
-        self.emitter.tool_result_with(call, result, meta).await
+        self.emitter.tool_result_with(call, result, meta).await?;
+        let after = std::mem::take(&mut *lock(&self.after_call));
+        for text in after {
+            self.emitter.synthetic_user(&text).await?;
+            self.conversation.note(&text);
+        }
+        Ok(())
     }
 }

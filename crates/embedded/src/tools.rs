@@ -34,6 +34,7 @@ mod glob;
 mod grep;
 mod grep_sink;
 mod notebook;
+mod notebook_edit;
 mod output;
 mod patch;
 mod persist;
@@ -42,11 +43,14 @@ mod process;
 mod question;
 mod read;
 mod search;
+mod skill;
 mod structured;
+mod task_stop;
 mod tasks;
 mod todo;
 mod toolbox;
 mod validate;
+mod web;
 mod write;
 
 use std::fmt::Debug;
@@ -62,15 +66,19 @@ pub use context::ToolContext;
 pub use edit::EditTool;
 pub use glob::GlobTool;
 pub use grep::GrepTool;
+pub use notebook_edit::NotebookEditTool;
 pub use output::{ToolContent, ToolOutput};
 pub use plan::{EnterPlanModeTool, ExitPlanModeTool};
 pub use question::AskUserQuestionTool;
 pub use read::ReadTool;
 pub use search::ToolSearchTool;
+pub use skill::SkillTool;
 pub use structured::{InvalidSchema, StructuredOutputTool};
+pub use task_stop::TaskStopTool;
 pub use tasks::{ShellTask, ShellTaskStatus, ShellTasks, TooManyShellTasks};
 pub use todo::TodoWriteTool;
 pub use toolbox::Toolbox;
+pub use web::{WebFetchTool, WebSearchTool};
 pub use write::WriteTool;
 
 pub(crate) use files::write_whole;
@@ -93,6 +101,10 @@ pub enum Access {
     Change(String),
     /// To start a sub-agent of this kind.
     Subagent(String),
+    /// To read this skill.
+    Skill(String),
+    /// To read pages of this host.
+    Web(String),
     /// An answer that only a person can give.
     Person,
     /// Unknown: it is asked about.
@@ -127,6 +139,14 @@ pub enum Role {
     Subagent,
     /// It searches the tools that there are.
     ToolSearch,
+    /// It reads a skill instead of running the tool.
+    Skill,
+    /// It stops a background task instead of running the tool.
+    TaskStop,
+    /// It reads a page instead of running the tool.
+    WebFetch,
+    /// It searches the web instead of running the tool.
+    WebSearch,
     /// It enters plan mode.
     EnterPlanMode,
     /// It leaves plan mode.

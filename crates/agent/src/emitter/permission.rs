@@ -29,6 +29,10 @@ const INVALID: &str = "The canUseTool callback returned an invalid permission re
 const HOOK_TIMEOUT: &str = "PreToolUse hook did not respond before its timeout (host client may be \
     unreachable). The tool call was not executed; other configured hooks may not have completed.";
 
+/// The result of a call whose `PreToolUse` hook answered for another event. The words are the CLI's own.
+const HOOK_FAILED: &str = "PreToolUse hook failed with an unexpected error. The tool call was not executed; other \
+    configured hooks may not have completed.";
+
 /// Added to the result of a call that was running when the turn was stopped. The words are the CLI's own.
 pub const STOPPED: &str = " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in part or in full, and its changes may have been written. No permission prompt was involved. Work it started elsewhere (a remote command, a background process) may still be running, so check before starting the same work again. The instruction to stop and wait still stands.";
 
@@ -172,6 +176,8 @@ impl Emitter {
         drop(record);
         let opinion = if answers.timed_out {
             HookOpinion::Deny(HOOK_TIMEOUT.into())
+        } else if answers.is_for_other {
+            HookOpinion::Deny(HOOK_FAILED.into())
         } else {
             opinion(&answers, &call.name)
         };

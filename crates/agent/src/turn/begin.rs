@@ -113,10 +113,12 @@ impl Turn<'_> {
 impl Session {
     pub(crate) fn init_line(&self) -> Init {
         let info = &self.connection.options.info;
+        let listing = self.listing();
+        let commands = listing.commands.iter();
         let commands: Vec<Text> =
-            info.commands.iter().filter_map(|command| command.name.value().cloned()).collect();
+            commands.filter_map(|command| command.name.value().cloned()).collect();
         let agents: Vec<Text> =
-            info.agents.iter().filter_map(|agent| agent.name.value().cloned()).collect();
+            listing.agents.iter().filter_map(|agent| agent.name.value().cloned()).collect();
         let connected = |name| InitMcpServer::new().name(name).status(McpStatus::Connected);
         let (tools, servers) =
             self.connection.with(|state| (state.tools.clone(), state.servers.clone()));
@@ -133,10 +135,10 @@ impl Session {
             .slash_commands(commands)
             .api_key_source(&*info.api_key_source)
             .claude_code_version(&info.version)
-            .output_style(&info.output_style)
+            .output_style(&listing.output_style)
             .agents(agents)
-            .skills(Vec::new())
-            .plugins(Vec::new())
+            .skills(listing.skills)
+            .plugins(listing.plugins)
             .capabilities(
                 ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"]
                     .map(Text::from),

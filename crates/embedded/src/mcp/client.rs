@@ -8,32 +8,42 @@ use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RoleClient, RunningService, ServiceExt as _};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
+use super::elicitation::{Elicitor, Handler};
 use crate::tools::Group;
 
 /// A server. A program ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Client {
-    service: RunningService<RoleClient, ()>,
+    service: RunningService<RoleClient, Handler>,
     _program: Option<Group>,
 }
 
 impl Client {
-    /// Connects, and asks for its tools.
-    pub(super) async fn connect(config: &Value, cwd: &Path) -> Result<(Self, Vec<Value>), String> {
+    /// Connects, and asks for its tools. Returns what it reports about itself, too.
+    pub(super) async fn connect(
+        name: &str,
+        config: &Value,
+        cwd: &Path,
+        elicitor: &Elicitor,
+    ) -> Result<(Self, Value, Vec<Value>), String> {
+        let handler = elicitor.handler(name);
         let client = match config["type"].as_str() {
-            None | Some("stdio") => Self::start(config, cwd).await?,
-            Some("http") => Self::reach(config).await?,
+            None | Some("stdio") => Self::start(config, cwd, handler).await?,
+            Some("http") => Self::reach(config, handler).await?,
             Some(other) => return Err(format!("servers of type {other} cannot be reached")),
         };
+        let info = client.service.peer_info().map(|info| serde_json::to_value(&info.server_info));
+        let info = info.transpose().map_err(told)?.unwrap_or_default();
+        let info = json!({ "name": info["name"], "version": info["version"] });
         let tools = client.service.list_all_tools().await.map_err(told)?;
         let tools = tools.iter().map(serde_json::to_value).collect::<Result<_, _>>();
-        Ok((client, tools.map_err(told)?))
+        Ok((client, info, tools.map_err(told)?))
     }
 
-    async fn start(config: &Value, cwd: &Path) -> Result<Self, String> {
+    async fn start(config: &Value, cwd: &Path, handler: Handler) -> Result<Self, String> {
         let program = config["command"].as_str().ok_or("the server has no command")?;
         let texts = |value: &Value| -> Vec<String> {
             value
@@ -54,11 +64,11 @@ impl Client {
         let (Some(stdout), Some(stdin)) = (group.stdout(), group.stdin()) else {
             return Err("the server has no stdin and stdout".to_owned());
         };
-        let service = ().serve((stdout, stdin)).await.map_err(told)?;
+        let service = handler.serve((stdout, stdin)).await.map_err(told)?;
         Ok(Self { service, _program: Some(group) })
     }
 
-    async fn reach(config: &Value) -> Result<Self, String> {
+    async fn reach(config: &Value, handler: Handler) -> Result<Self, String> {
         let url = config["url"].as_str().ok_or("the server has no url")?;
         let headers = config["headers"].as_object().into_iter().flatten();
         let headers: Vec<(String, String)> = headers
@@ -67,7 +77,7 @@ impl Client {
         let client = duologue_model::http_client(url, &headers).map_err(told)?;
         let config = StreamableHttpClientTransportConfig::with_uri(url);
         let transport = StreamableHttpClientTransport::with_client(client, config);
-        let service = ().serve(transport).await.map_err(told)?;
+        let service = handler.serve(transport).await.map_err(told)?;
         Ok(Self { service, _program: None })
     }
 

@@ -76,6 +76,13 @@ impl SettingsFile {
         Ok(())
     }
 
+    /// Sets a field, and writes the file.
+    pub(super) fn set(mut self, name: &str, value: &serde_json::Value) -> io::Result<()> {
+        self.settings.insert(name, RawJson::from(value));
+        let text = format!("{}\n", object(&self.settings, 2)?);
+        write_whole(&self.path, text.as_bytes())
+    }
+
     /// Writes the file whole, if anything has changed.
     pub(super) fn save(&self) -> io::Result<()> {
         if !self.changed {

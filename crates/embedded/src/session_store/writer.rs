@@ -20,6 +20,10 @@ pub struct SessionWriter {
     named: Option<String>,
     /// What was written and not yet taken, if it is mirrored.
     mirror: Option<Vec<Value>>,
+    /// The sub-agent whose conversation it is.
+    agent: Option<String>,
+    /// How the process was started, as hosts name it.
+    entrypoint: String,
 }
 
 impl SessionWriter {
@@ -28,11 +32,23 @@ impl SessionWriter {
             file,
             id: id.to_owned(),
             cwd: cwd.to_string_lossy().into_owned(),
-            git_branch: git_branch(cwd).unwrap_or_default(),
+            git_branch: git_branch(cwd).unwrap_or_else(|| "HEAD".to_owned()),
             leaf,
             named: None,
             mirror: None,
+            agent: None,
+            entrypoint: std::env::var("CLAUDE_CODE_ENTRYPOINT")
+                .ok()
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| "sdk-cli".to_owned()),
         }
+    }
+
+    /// The conversation of a sub-agent.
+    #[must_use]
+    pub(super) fn of_agent(mut self, agent: &str) -> Self {
+        self.agent = Some(agent.to_owned());
+        self
     }
 
     /// Keeps what is written from now on for [`take_mirrored`](Self::take_mirrored).
@@ -146,17 +162,16 @@ impl SessionWriter {
     /// An entry of the chain. It comes after the last.
     fn entry(&mut self, kind: &str, fields: Vec<(&str, Value)>) -> io::Result<String> {
         let uuid = self.named.take().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let mut all = vec![
-            ("parentUuid", json!(self.leaf)),
-            ("isSidechain", json!(false)),
-            ("type", json!(kind)),
-        ];
+        let mut all =
+            vec![("parentUuid", json!(self.leaf)), ("isSidechain", json!(self.agent.is_some()))];
+        all.extend(self.agent.as_ref().map(|agent| ("agentId", json!(agent))));
+        all.push(("type", json!(kind)));
         all.extend(fields);
         all.extend([
             ("uuid", json!(uuid)),
             ("timestamp", json!(clock::timestamp().as_str())),
             ("userType", json!("external")),
-            ("entrypoint", json!("sdk-cli")),
+            ("entrypoint", json!(self.entrypoint)),
             ("cwd", json!(self.cwd)),
             ("sessionId", json!(self.id)),
             ("version", json!(VERSION)),

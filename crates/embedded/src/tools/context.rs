@@ -195,6 +195,11 @@ impl ToolContext {
         lock(&self.agent.plan_file).clone()
     }
 
+    /// Where a path of an input really leads.
+    pub(crate) fn real_path(&self, path: &str) -> Option<PathBuf> {
+        self.resolve(path).ok().map(|path| path.real)
+    }
+
     /// What runs in the background.
     pub fn tasks(&self) -> &ShellTasks {
         &self.session.tasks

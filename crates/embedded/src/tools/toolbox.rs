@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::{
     AgentTool, AskUserQuestionTool, BashTool, EditTool, EnterPlanModeTool, ExitPlanModeTool,
-    GlobTool, GrepTool, ReadTool, Role, TodoWriteTool, Tool, ToolContext, ToolOutput, WriteTool,
-    validate,
+    GlobTool, GrepTool, NotebookEditTool, ReadTool, Role, SkillTool, TaskStopTool, TodoWriteTool,
+    Tool, ToolContext, ToolOutput, WebFetchTool, WebSearchTool, WriteTool, validate,
 };
 
 /// The tools there are, by name.
@@ -43,8 +43,13 @@ impl Toolbox {
             .with(ExitPlanModeTool)
             .with(GlobTool)
             .with(GrepTool)
+            .with(NotebookEditTool)
             .with(ReadTool)
+            .with(SkillTool)
+            .with(TaskStopTool)
             .with(TodoWriteTool)
+            .with(WebFetchTool)
+            .with(WebSearchTool)
             .with(WriteTool)
     }
 

@@ -1,5 +1,6 @@
 mod answering;
 mod commands;
+mod custom;
 mod denied_commands;
 mod denying;
 #[expect(dead_code, reason = "the tests of duologue-agent use the rest")]

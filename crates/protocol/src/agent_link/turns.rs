@@ -4,7 +4,7 @@ use crate::legacy::agent_output;
 use crate::lines::{
     CommandLifecycle, CommandState, Priority, Prompt, TerminalReason, TurnResult, User, UserMessage,
 };
-use crate::message::Origin;
+use crate::message::{Origin, OriginKind};
 use crate::system::SessionState;
 use crate::text::Text;
 use crate::wire::Field;
@@ -19,6 +19,8 @@ pub(super) struct Running {
     /// Prompts that came while it ran and that it took.
     folded: Vec<Prompt>,
     interrupted: bool,
+    /// The uuid under which its prompt was repeated, if the host gave it none.
+    repeated_as: Option<crate::id::Uuid>,
 }
 
 impl Running {
@@ -66,8 +68,12 @@ impl AgentLink {
             for prompt in start.prompts.split_last().map_or(&[][..], |(_, rest)| rest) {
                 self.echo_prompt(prompt, None);
             }
-            self.turn =
-                Some(Running { start: start.clone(), folded: Vec::new(), interrupted: false });
+            self.turn = Some(Running {
+                start: start.clone(),
+                folded: Vec::new(),
+                interrupted: false,
+                repeated_as: None,
+            });
             self.report_state();
             for prompt in &start.prompts {
                 self.report(prompt, CommandState::Started);
@@ -88,8 +94,22 @@ impl AgentLink {
             let mut merged = last.clone();
             let content = join(&turn.start.prompts);
             merged.message = UserMessage::new().role("user").content(content).into();
+            if self.replay && merged.uuid.value().is_none() {
+                let uuid = crate::id::Uuid::from(self.ids.uuid());
+                merged.uuid = Field::Value(uuid.clone());
+                if let Some(turn) = &mut self.turn {
+                    turn.repeated_as = Some(uuid);
+                }
+            }
             self.echo_prompt(&merged, Some(timestamp.unwrap_or_default()));
         }
+    }
+
+    /// The uuid of the prompt that the running turn answers: the host's, or the one under which it was repeated.
+    pub fn prompt_uuid(&self) -> Option<crate::id::Uuid> {
+        let turn = self.turn.as_ref()?;
+        let given = turn.start.prompts.last().and_then(|prompt| prompt.uuid.value().cloned());
+        given.or_else(|| turn.repeated_as.clone())
     }
 
     fn echo_prompt(&mut self, prompt: &Prompt, timestamp: Option<Text>) {
@@ -141,7 +161,14 @@ impl AgentLink {
         if let Some(last) = uuids.last() {
             result = result.user_message_uuid(last.clone()).user_message_uuids(uuids);
         }
-        if let Some(origin) = turn.start.origin {
+        // A host can claim only that a person typed a prompt.
+        let prompts = turn.start.prompts.iter().chain(&turn.folded);
+        let typed = prompts
+            .last()
+            .and_then(|prompt| prompt.origin.value())
+            .filter(|origin| origin.kind.value().is_some_and(|kind| *kind == OriginKind::Human));
+        let typed = typed.cloned();
+        if let Some(origin) = turn.start.origin.or(typed) {
             result = result.origin(origin);
         }
         // The CLI does so even while prompts are queued.
