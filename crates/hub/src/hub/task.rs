@@ -407,11 +407,14 @@ impl Task {
                     pid: session.pid(),
                     version: session.version().map(|version| version.to_string()),
                 });
+                // The lines of the start mean nothing for the session: the agent may have been started twice, since the first
+                // one did not have the conversation, and its last line is the result of a turn.
+                let mut records = vec![record];
+                records.extend(arrivals.take().iter().map(Arrival::record));
                 let messages = session.messages();
                 let transcript = Transcript::new();
                 self.agent = Some(Running { session, messages, arrivals, transcript });
-                self.write(&[record], &None).await?;
-                self.write_arrivals().await?;
+                self.write(&records, &None).await?;
                 Ok(true)
             }
             Err(reason) => {
