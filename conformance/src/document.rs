@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_document_does_not_say_any_more_is_found() {
+    fn a_difference_from_the_committed_document_is_found() {
         let (mut old, mut new) = (Matrix::default(), Matrix::default());
         old.set("a", "x", Cell::Pass);
         old.set("a", "y", Cell::Pass);

@@ -226,7 +226,7 @@ const things = {
     assert.ok(has(opts, "a") && !has(opts, "b"));
   },
   async questions() {
-    for (const [several, answer, told] of [
+    for (const [several, answer, expected] of [
       [false, "Tea", '"Drink?"="Tea"'],
       [true, "Tea, Milk", '"Drink?"="Tea, Milk"'],
     ]) {
@@ -236,7 +236,7 @@ const things = {
         return { behavior: "allow", updatedInput: { ...input, answers: { "Drink?": answer } } };
       };
       const scenario = {
-        replies: [{ say: [question("Drink?", several)] }, { say: "Coming.", when: { tool_result: told } }],
+        replies: [{ say: [question("Drink?", several)] }, { say: "Coming.", when: { tool_result: expected } }],
       };
       assert.equal(result(await ask("ask me", await options("questions", scenario, { canUseTool }))).result, "Coming.");
     }

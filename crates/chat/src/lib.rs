@@ -49,6 +49,10 @@ pub struct Options {
     pub thinking: bool,
     /// Whether the agent is the embedded one, for the greeting.
     pub is_embedded: bool,
+    /// What to show above the greeting: the end of a conversation that is resumed.
+    pub earlier: Vec<Shown>,
+    /// The command that resumes the conversation, without its id. It is shown when the user leaves.
+    pub resume_command: Option<String>,
     /// Describes an error of the session. The default is its `Display`.
     pub describe_error: fn(&Error) -> String,
 }
@@ -60,6 +64,8 @@ impl Options {
             prompt: None,
             thinking: false,
             is_embedded: false,
+            earlier: Vec::new(),
+            resume_command: None,
             describe_error: ToString::to_string,
         }
     }
@@ -107,15 +113,22 @@ pub async fn chat(builder: SessionBuilder, options: Options) -> anyhow::Result<E
     if !terminal {
         return pipe::run(session, requests, renderer, options.prompt).await;
     }
+    for earlier in &options.earlier {
+        print::out().line(earlier)?;
+    }
     print::out().line(&greeting(&options, &session, &renderer).dimmed())?;
     let colours = print::out_has_colours();
     let helper = complete::LineHelper::new(session.handshake().as_ref(), colours);
     let (input, above) = input::UserInput::start(helper)?;
     let screen = screen::Screen::new(print::screen(), colours, conversation::size(), above);
     let describe_error = options.describe_error;
+    let talk = session.clone();
     let chat =
         conversation::Conversation::new(session, requests, input, screen, renderer, describe_error);
     chat.run(options.prompt).await?;
+    if let (Some(command), Some(id)) = (&options.resume_command, talk.session_id()) {
+        print::err(&shown!("To resume: {} {}", line(command), line(id.as_str())).dimmed());
+    }
     Ok(End::Left)
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Agent {
     /// The arguments before all others.
     pub(crate) leading: Vec<OsString>,
     /// The folder of its settings and conversations, if it is not that of Claude Code.
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
 impl Agent {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use duologue_protocol::Direction;
 
-use crate::commands::{sessions, usage};
+use crate::commands::{serve, sessions, usage};
 use crate::session_args::SessionArgs;
 
 /// Talk to Claude Code from the shell. Check, record, replay and test programs that use its stream-json protocol.
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   duologue run \"read Cargo.toml\"      Send one prompt; without claude, the embedded agent answers
   duologue chat                       Start a conversation
+  duologue acp                        Serve an editor: see docs/acp.md
   duologue doctor                     Find out why something does not work
   duologue COMMAND --help             Show the options and exit codes of a command";
 
@@ -43,6 +44,10 @@ pub(crate) enum Command {
         disable_version_flag = true
     )]
     Agent(Agent),
+    #[command(
+        about = "Serve an editor: an agent of the Agent Client Protocol (ACP) on stdin and stdout"
+    )]
+    Acp(Acp),
     #[command(about = "Serve a scripted Messages API for the real claude")]
     Model(Model),
     #[command(about = "Check the installation of Claude Code, and suggest fixes")]
@@ -65,6 +70,8 @@ pub(crate) enum Command {
     Sessions(Box<sessions::args::Sessions>),
     #[command(about = "Show what stored conversations cost, by day, model and project")]
     Usage(usage::Usage),
+    #[command(about = "Run sessions behind an HTTP API, for several clients at once")]
+    Serve(serve::Serve),
     #[command(about = "Print completions for a shell")]
     Completions(Completions),
     #[command(about = "Write the manual pages, one for each command")]
@@ -187,6 +194,39 @@ pub(crate) struct Agent {
     /// The flags of Claude Code, and some of our own: see --help
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) flags: Vec<String>,
+}
+
+/// Serve an editor over the Agent Client Protocol (ACP), version 1, on stdin and stdout.
+///
+/// Editors start this command: Zed, JetBrains IDEs, Neovim, Emacs and others. Each session of the
+/// editor is an agent of its own, which ends with the session and with this command.
+///
+/// Exit codes: 0 if the editor closed the connection; 1 if the connection failed; 2 if the command line
+/// is wrong or the tape exists; 5 if --agent names no program. With --login: the exit code of the login.
+#[derive(Debug, Parser)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Acp {
+    /// The agent's program and its first arguments: "node cli.js", or one flag per word. The default is
+    /// Claude Code, on the PATH or in its usual places, or else the embedded agent
+    #[arg(long, value_name = "CMD", allow_hyphen_values = true)]
+    pub(crate) agent: Vec<String>,
+
+    /// Use the embedded agent, even if Claude Code is installed
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) embedded: bool,
+
+    /// Record both protocols to a new tape: the lines of the first session's agent, and as notes those
+    /// of the editor (acp) and of other agents. `duologue inspect` shows it
+    #[arg(long, value_name = "TAPE", conflicts_with = "login")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Log in to Claude Code in this terminal, and exit. Editors run this
+    #[arg(long, conflicts_with = "embedded")]
+    pub(crate) login: bool,
+
+    /// More flags for the agent, passed unchanged
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) extra: Vec<OsString>,
 }
 
 /// Serve a scenario as a Messages API.

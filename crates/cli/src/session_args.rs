@@ -14,7 +14,7 @@ use duologue_protocol::{Map, RawObject, SessionId, Wire as _};
 use duologue_terminal::print;
 
 use crate::agent::Agent;
-use crate::exit;
+use crate::{exit, resume};
 
 /// The values of `--permission-mode`.
 const MODES: [&str; 7] =
@@ -120,8 +120,16 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "TOOLS", help_heading = "Permissions")]
     pub(crate) tools: Option<String>,
 
-    /// Resume a conversation
-    #[arg(long, short, value_name = "ID", help_heading = "Conversation")]
+    /// Resume a conversation: an id or its first characters. Without one, a list of the conversations of
+    /// this directory is shown
+    #[arg(
+        long,
+        short,
+        value_name = "ID",
+        num_args = 0..=1,
+        default_missing_value = "",
+        help_heading = "Conversation"
+    )]
     pub(crate) resume: Option<String>,
 
     /// Resume the newest conversation of this directory
@@ -147,6 +155,11 @@ impl SessionArgs {
     /// # Errors
     /// If there is no agent, or an option cannot be used.
     pub(crate) fn builder(&self) -> anyhow::Result<SessionBuilder> {
+        self.builder_for(self.conversation()?)
+    }
+
+    /// The same, for a conversation that was chosen already.
+    pub(crate) fn builder_for(&self, conversation: Conversation) -> anyhow::Result<SessionBuilder> {
         let agent = if self.embedded {
             Agent::embedded()?
         } else {
@@ -154,7 +167,7 @@ impl SessionArgs {
         };
         let mut builder = agent
             .session()
-            .conversation(self.conversation()?)
+            .conversation(conversation)
             .fallback_models(self.fallback_model.iter().map(String::as_str))
             .allowed_tools(self.allowed_tools.iter().flat_map(|text| rules(text)))
             .disallowed_tools(self.disallowed_tools.iter().flat_map(|text| rules(text)))
@@ -233,13 +246,19 @@ impl SessionArgs {
         exit::NO_AGENT
     }
 
-    fn conversation(&self) -> anyhow::Result<Conversation> {
+    /// The conversation to resume or begin. Without an id to resume, the user is asked.
+    pub(crate) fn conversation(&self) -> anyhow::Result<Conversation> {
         let id = self.session_id.as_deref().map(SessionId::from);
         anyhow::ensure!(
             id.is_none() || self.fork || (self.resume.is_none() && !self.newest),
             "--session-id is for a new conversation: remove it, or add --fork to copy the old one"
         );
-        Ok(match (&self.resume, self.newest, self.fork) {
+        let resume = match self.resume.as_deref() {
+            Some("") => Some(resume::choose(self.cwd.as_deref())?),
+            Some(id) => Some(resume::whole_id(id, self.cwd.as_deref())),
+            None => None,
+        };
+        Ok(match (&resume, self.newest, self.fork) {
             (Some(of), _, true) => Conversation::Fork { of: of.as_str().into(), cut: None, id },
             (Some(of), _, false) => Conversation::resume(of.as_str()),
             (None, true, true) => Conversation::ForkContinue { id },
@@ -310,7 +329,10 @@ fn rules(text: &str) -> Vec<String> {
 }
 
 /// Passes flags on: `--name`, `--name=value`, `--name value`.
-fn extra(mut builder: SessionBuilder, args: &[OsString]) -> anyhow::Result<SessionBuilder> {
+pub(crate) fn extra(
+    mut builder: SessionBuilder,
+    args: &[OsString],
+) -> anyhow::Result<SessionBuilder> {
     let mut args = args.iter().peekable();
     while let Some(arg) = args.next() {
         let flag = arg.to_str().filter(|arg| arg.starts_with("--"));

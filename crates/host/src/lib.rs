@@ -25,6 +25,7 @@
 //! | control requests | [`Control`] |
 //! | how the agent is started | [`launch`] |
 //! | the settings that an agent would use | [`settings`] |
+//! | stored sessions, and sessions that are kept in a store | `sessions` (feature `sessions`) |
 //! | the same without `async` | [`blocking`] |
 //! | lines and state machines, without I/O | [`protocol`] |
 //!
@@ -53,6 +54,8 @@ mod process;
 mod prompt;
 mod run;
 mod session;
+#[cfg(feature = "sessions")]
+pub mod sessions;
 pub mod settings;
 mod timeouts;
 mod transport;

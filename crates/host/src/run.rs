@@ -17,6 +17,8 @@ use crate::session::{Session, SessionBuilder};
 /// # }
 /// ```
 ///
+/// Not cancel safe. If the future is dropped, the agent is killed.
+///
 /// # Errors
 /// If Claude Code is not found, or dies. A turn that failed is not an error: see [`TurnOutcome::error`].
 pub async fn run(prompt: impl IntoPrompt) -> Result<TurnOutcome, Error> {
@@ -25,6 +27,8 @@ pub async fn run(prompt: impl IntoPrompt) -> Result<TurnOutcome, Error> {
 
 impl SessionBuilder {
     /// Starts the agent, sends one prompt, waits for its outcome, and closes the session.
+    ///
+    /// Not cancel safe. If the future is dropped, the agent is killed.
     ///
     /// # Errors
     /// If the agent cannot be started, or dies. A turn that failed is not an error: see

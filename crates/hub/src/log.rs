@@ -38,6 +38,7 @@ mod wake;
 
 pub use admission::Head;
 pub use cursor::{Cursor, CursorError, Incarnation};
+pub(crate) use entry::now;
 pub use entry::{Body, Entry, Kind, KindError, NewEntry, OWNER, Origin};
 pub use memory::MemoryLog;
 pub use sqlite::{OpenError, SqliteLog, SqliteOptions};

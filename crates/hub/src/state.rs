@@ -11,7 +11,8 @@ mod session;
 pub use asks::{About, Answer, Ask, AskRefusal, AskState, Asks, InvalidAnswer};
 pub use prompts::{Prompt, PromptRefusal, PromptState, Prompts};
 pub use record::{
-    AgentExited, AgentStarted, AskAnswered, AskChange, AskOpened, Created, Failed, LineRecord,
-    PromptAccepted, PromptChange, Record, RecordError, Stderr, TurnEnd, TurnEnded, TurnStarted,
+    AgentExited, AgentStarted, AskAnswered, AskChange, AskOpened, Conversation, Created, Failed,
+    LineRecord, PromptAccepted, PromptChange, Record, RecordError, Stderr, TurnEnd, TurnEnded,
+    TurnStarted,
 };
 pub use session::{Evidence, Inconsistent, SessionState, State};

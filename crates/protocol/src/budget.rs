@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::text::Text;
 
-/// How many bytes a [`Transcript`](crate::transcript::Transcript) keeps for what is open unless told otherwise: 64 MiB.
+/// How many bytes a [`Transcript`](crate::transcript::Transcript) keeps for what is open by default: 64 MiB.
 pub const DEFAULT_OPEN_LIMIT: usize = 64 * 1024 * 1024;
 
 /// The memory for what is open in one transcript. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget(Arc<Ledger>);
+pub(crate) struct Budget(Arc<Account>);
 
 #[derive(Debug)]
-struct Ledger {
+struct Account {
     limit: usize,
     used: AtomicUsize,
-    /// Something did not fit since this was last asked.
+    /// Something did not fit since the last call of `take_exceeded`.
     exceeded: AtomicBool,
 }
 
@@ -29,26 +29,26 @@ impl Default for Budget {
 impl Budget {
     pub(crate) fn new(limit: usize) -> Self {
         let (used, exceeded) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self(Arc::new(Ledger { limit, used, exceeded }))
+        Self(Arc::new(Account { limit, used, exceeded }))
     }
 
     pub(crate) fn limit(&self) -> usize {
         self.0.limit
     }
 
-    /// Room for so many bytes, given back when it is dropped; `None` if there is none.
+    /// Reserves so many bytes until the charge is dropped; `None` if they do not fit.
     pub(crate) fn charge(&self, bytes: usize) -> Option<Charge> {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
         charge.grow(bytes).then_some(charge)
     }
 
-    /// Whether something did not fit since this was last asked.
+    /// Whether something did not fit since the last call.
     pub(crate) fn take_exceeded(&self) -> bool {
         self.0.exceeded.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Room that is taken.
+/// Reserved bytes.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Budget,
@@ -56,15 +56,15 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Takes more room. False if there is not so much.
+    /// Reserves more bytes. False if they do not fit.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        let ledger = &*self.budget.0;
-        let used = ledger.used.load(Ordering::Relaxed).saturating_add(bytes);
-        if used > ledger.limit {
-            ledger.exceeded.store(true, Ordering::Relaxed);
+        let account = &*self.budget.0;
+        let used = account.used.load(Ordering::Relaxed).saturating_add(bytes);
+        if used > account.limit {
+            account.exceeded.store(true, Ordering::Relaxed);
             return false;
         }
-        ledger.used.store(used, Ordering::Relaxed);
+        account.used.store(used, Ordering::Relaxed);
         self.bytes += bytes;
         true
     }
@@ -77,7 +77,7 @@ impl Drop for Charge {
     }
 }
 
-/// Texts that are kept, and the room that they take.
+/// Texts, and their share of the budget.
 #[derive(Debug, Default)]
 pub(crate) struct KeptTexts {
     pub(crate) texts: Vec<Text>,
@@ -85,7 +85,7 @@ pub(crate) struct KeptTexts {
 }
 
 impl KeptTexts {
-    /// These texts, or none if there is no room for all of them.
+    /// These texts, or none if they do not all fit.
     pub(crate) fn new(texts: Vec<Text>, budget: &Budget) -> Self {
         let charges: Option<Vec<Charge>> =
             texts.iter().map(|text| budget.charge(text.retained())).collect();
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_given_back() {
+    fn dropped_charges_are_free_again() {
         let budget = Budget::new(100);
         let first = budget.charge(60);
         assert!(first.is_some());

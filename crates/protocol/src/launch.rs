@@ -19,16 +19,16 @@
 //! # Ok::<(), duologue_protocol::launch::LaunchError>(())
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! - What a caller supplies is one argument, `--flag=value`, and never becomes a flag.
+//! - A value of the caller is one argument, `--flag=value`, and never becomes a flag.
 //!   [`Launch::extra_flag`] and [`Launch::extra_arg`] are the deliberate exceptions.
-//! - What contradicts itself, or cannot work with the CLI at hand, is refused before anything is
-//!   started. The error names the option.
-//! - An option goes the road that its CLI version knows: a flag, the environment or `initialize`.
-//!   Without a version, the newest road.
-//! - What is too long for a command line goes through `initialize` or a file.
-//! - The marks that an outer Claude Code leaves in the environment are removed.
+//! - Options that contradict each other, or that the CLI does not support, are refused before anything is started. The error
+//!   names the option.
+//! - An option is passed in the way that the CLI version supports: a flag, the environment or `initialize`. Without a version,
+//!   in the newest way.
+//! - A value that is too long for a command line is passed in `initialize` or in a file.
+//! - The variables that an outer Claude Code leaves in the environment are removed.
 
 mod argv;
 mod builder;

@@ -258,20 +258,23 @@ impl Ledger {
             CommandState::Started => self.take(std::iter::once(uuid)),
             CommandState::Completed if self.turns.current().is_some() => {
                 self.take(std::iter::once(uuid));
-                self.prompt_ended(uuid);
+                self.prompt_ended(uuid, state);
             }
             // Its turn has ended unseen.
             state => {
                 self.cancel(uuid, state.as_str());
-                self.prompt_ended(uuid);
+                self.prompt_ended(uuid, state);
             }
         }
     }
 
-    /// A prompt has ended. If its turn has no result yet, the result may have been lost.
-    fn prompt_ended(&mut self, uuid: &Uuid) {
+    /// A prompt has ended. If its turn has not begun, it will not. If its turn has no result yet, the result may have been
+    /// lost.
+    fn prompt_ended(&mut self, uuid: &Uuid, state: &CommandState) {
         if let Some(at) = self.taken.iter().position(|taken| taken == uuid) {
-            self.taken.remove(at);
+            let uuid = self.taken.remove(at);
+            let state = Text::from(state.as_str());
+            self.steps.push(Step::Cancelled { turn: self.turns.current(), uuid, state });
         }
         self.unclear |= self.turns.prompt_ended(uuid);
     }

@@ -1,6 +1,6 @@
-//! Which moves are legal: a checker for whole conversations.
+//! The rules of a conversation: a checker for whole conversations.
 //!
-//! Feed it both directions in the order of the wire; it tells which rules were broken, and where.
+//! Pass it the lines of both directions in the order of the wire. It reports which rules were broken, and where.
 //!
 //! ```
 //! use duologue_protocol::{Direction, Line, rules::{Checker, Rule}};
@@ -32,11 +32,11 @@ use crate::to_host::ToHost;
 pub enum Rule {
     /// A control request was neither answered nor withdrawn.
     RequestNeverAnswered,
-    /// A control response names a request that nobody made.
+    /// A control response names a request that does not exist.
     AnswerToNothing,
     /// A request was answered after it had been withdrawn.
     AnswerAfterCancellation,
-    /// A tool result names a tool call that nobody made.
+    /// A tool result names a tool call that does not exist.
     ToolResultWithoutCall,
     /// A turn began and never ended with a result.
     TurnWithoutResult,
@@ -59,7 +59,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::RequestNeverAnswered => "control request never answered",
-            Self::AnswerToNothing => "answer to a request that nobody made",
+            Self::AnswerToNothing => "answer to a request that does not exist",
             Self::AnswerAfterCancellation => "answer after the request was withdrawn",
             Self::ToolResultWithoutCall => "tool result without a tool call",
             Self::TurnWithoutResult => "turn without a result",
@@ -85,7 +85,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Follows a conversation and notes the rules that are broken.
+/// Follows a conversation and collects the rules that are broken.
 #[derive(Debug, Default)]
 pub struct Checker {
     seen_to_host: bool,
@@ -102,22 +102,21 @@ pub struct Checker {
     violations: Vec<Violation>,
 }
 
-/// How many answered requests and how many tool calls are remembered: a conversation may be longer than
-/// memory. What belongs together stands closer together than that.
+/// How many answered requests and how many tool calls are remembered, since a conversation may be long. Lines that belong
+/// together are closer together than that.
 const REMEMBERED: usize = 10_000;
 
 /// How many requests of one side are followed at once.
 const MOST_FOLLOWED: usize = 100_000;
 
-/// How many violations are told.
-const TOLD: usize = 100_000;
+/// How many violations are reported.
+const MOST_REPORTED: usize = 100_000;
 
 /// The requests that one side has made, by id.
 #[derive(Debug, Default)]
 struct Requests {
     made: HashMap<String, Request>,
-    /// Those that nobody waits for any more, in order. They are kept for a while: a second answer breaks
-    /// no rule.
+    /// Those that have ended, oldest first. They are kept for a while, since a second answer breaks no rule.
     ended: VecDeque<String>,
     /// Some requests were not followed: an answer may be to one of them.
     overflowed: bool,
@@ -175,7 +174,7 @@ impl Requests {
         }
     }
 
-    /// The rule that an answer breaks, if any. A second answer breaks none.
+    /// The rule that an answer breaks. A second answer breaks none.
     fn answered(&mut self, id: &str) -> Option<Rule> {
         let Some(request) = self.made.get_mut(id) else {
             return (!self.overflowed).then_some(Rule::AnswerToNothing);
@@ -197,12 +196,12 @@ impl Requests {
 }
 
 impl Checker {
-    /// One that has seen nothing.
+    /// Creates a checker for one conversation.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next line, which goes to the host.
+    /// Checks the next line, which goes to the host.
     pub fn to_host(&mut self, message: &ToHost, line: u64) {
         self.seen_to_host = true;
         match message {
@@ -246,7 +245,7 @@ impl Checker {
         }
     }
 
-    /// Takes the next line, which goes to the agent.
+    /// Checks the next line, which goes to the agent.
     pub fn to_agent(&mut self, message: &ToAgent, line: u64) {
         self.seen_to_agent = true;
         match message {
@@ -277,8 +276,7 @@ impl Checker {
         }
     }
 
-    /// Takes the next line, which is malformed. If it is a request all the same, an answer to it
-    /// breaks no rule, and neither does silence.
+    /// Checks the next line, which is malformed. If it is a request, neither an answer nor a missing answer breaks a rule.
     pub fn malformed(&mut self, direction: Direction, line: &Line, number: u64) {
         let requests = match direction {
             Direction::ToHost => &mut self.by_agent,
@@ -292,8 +290,8 @@ impl Checker {
         }
     }
 
-    /// The conversation has ended: the rules that were broken, in order of their lines. None if only
-    /// one direction was seen, since then nothing can be told.
+    /// Ends the conversation and returns the violations, in order of their lines. With lines of one direction only, the list
+    /// is empty, since nothing can be checked.
     pub fn finish(mut self) -> Vec<Violation> {
         if !(self.seen_to_host && self.seen_to_agent) {
             return Vec::new();
@@ -330,7 +328,7 @@ impl Checker {
     }
 
     fn broken(&mut self, rule: Rule, line: u64, subject: String) {
-        if self.violations.len() < TOLD {
+        if self.violations.len() < MOST_REPORTED {
             self.violations.push(Violation { rule, line, subject });
         }
     }
@@ -366,7 +364,7 @@ impl Checker {
     }
 }
 
-/// Whether the host owes an answer: dialogs it did not declare and hosted plumbing stay unanswered.
+/// Whether the host must answer. Dialogs that it did not declare and requests of hosted sessions stay unanswered.
 fn wants_answer(request: &AgentRequest) -> bool {
     !matches!(
         request,

@@ -1,8 +1,8 @@
-//! What happened, each thing exactly once: lines folded into events.
+//! Lines folded into events, each reported exactly once.
 //!
-//! The wire tells one conversation in several ways: a line per block, snapshots that repeat what came
-//! before, deltas followed by the whole, lines repeated, and any mixture. [`Transcript`] folds them
-//! all into the same [`Event`]s, each attributed to its agent and its turn.
+//! One conversation has several presentations: a line per block, snapshots that repeat earlier blocks, deltas followed by
+//! the whole block, repeated lines, and any mixture. [`Transcript`] folds them all into the same [`Event`]s, each
+//! attributed to its agent and its turn.
 //!
 //! ```
 //! use duologue_protocol::transcript::{Event, Transcript};
@@ -33,12 +33,12 @@ mod asks;
 mod block;
 pub mod event;
 mod event_table;
-mod finish;
+
 mod fold;
 mod messages;
 mod out;
 mod streaming;
-mod system_lines;
+mod turns;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -64,18 +64,17 @@ const EXCERPT: usize = 200;
 
 /// Folds the lines of one conversation into events.
 ///
-/// It does no I/O. Tell it what came with the `handle_*` methods, in the order of the wire; then take
-/// events out with [`poll_event`](Self::poll_event) until there are none. Both directions give the
-/// most; the agent's stdout alone gives all but what only the host knows.
+/// It does no I/O. Pass lines to the `handle_*` methods in the order of the wire, then take events with
+/// [`poll_event`](Self::poll_event) until there are none. With the agent's stdout alone, the events that come from the
+/// host's lines are missing.
 ///
-/// What it keeps depends on what is open (messages that are written, calls and agents at work, prompts
-/// that wait, requests without an answer), not on the length of the conversation; and of that it keeps
-/// at most [`open_limit`](Self::open_limit) bytes.
+/// Its memory depends on what is open (unfinished messages, running calls and agents, prompts that wait, requests without
+/// an answer), not on the length of the conversation, and is at most [`open_limit`](Self::open_limit) bytes.
 #[derive(Debug, Default)]
 pub struct Transcript {
     budget: Budget,
-    /// That the limit is reached was told in this turn.
-    limit_told: bool,
+    /// The limit was reported in this turn.
+    limit_reported: bool,
     events: VecDeque<Event>,
     /// Lines to the host that came already.
     seen: Seen,
@@ -91,37 +90,37 @@ pub struct Transcript {
     /// Tool calls whose results came already.
     results: Seen,
     asks: asks::Asks,
-    /// What the host has asked, by id.
+    /// The open requests of the host, by id.
     host_asks: HashMap<String, HostAsk>,
     model_usage: Map<ModelUsage>,
 }
 
-/// Something the host has asked.
+/// An open request of the host.
 #[derive(Debug)]
 struct HostAsk {
     subtype: Text,
-    /// The prompt it is about.
+    /// The prompt that it cancels.
     prompt: Option<Uuid>,
-    /// The room that it takes.
+    /// Its share of the budget.
     _charge: Charge,
 }
 
 impl Transcript {
-    /// One that has seen nothing.
+    /// Creates the transcript of a new conversation.
     pub fn new() -> Self {
         Self::with_budget(Budget::default())
     }
 
-    /// How many bytes are kept for what is open: 64 MiB unless set. Call it before anything else.
+    /// Sets how many bytes are kept for what is open. The default is 64 MiB. Call it before anything else.
     ///
-    /// Beyond that, an [`Event::LimitReached`] tells so, at most once a turn, and less is known:
+    /// Beyond the limit, there is an [`Event::LimitReached`], at most once per turn, and less is reported:
     ///
-    /// - Deltas are still told. If a streamed block is never finished,
-    ///   [`BlockAbandonedEvent::omitted_bytes`] says how much of it is missing. The line with the whole
-    ///   block tells all of it, as always.
-    /// - A message whose blocks found no room is told line by line; snapshots of it may tell blocks again.
-    /// - Calls, agents and requests for which there is no room are told when they begin, but perhaps not
-    ///   how they end, and agents may be taken for the main agent.
+    /// - Deltas are still reported. If a streamed block is never finished,
+    ///   [`BlockAbandonedEvent::omitted_bytes`] is the number of missing bytes. The line with the whole block still gives
+    ///   all of it.
+    /// - Each line of a message that does not fit is reported; snapshots of it may repeat blocks.
+    /// - The beginning of calls, agents and requests that do not fit is reported, but their end may be missing, and an agent
+    ///   may be reported as the main agent.
     ///
     /// ```
     /// use duologue_protocol::transcript::{Event, Transcript};
@@ -164,21 +163,21 @@ impl Transcript {
         }
     }
 
-    /// Tells that something found no room, if so.
-    fn tell_limit(&mut self) {
-        if self.budget.take_exceeded() && !self.limit_told {
-            self.limit_told = true;
+    /// Reports that something did not fit into the budget.
+    fn report_limit(&mut self) {
+        if self.budget.take_exceeded() && !self.limit_reported {
+            self.limit_reported = true;
             let limit = self.budget.limit() as u64;
             self.out(None).emit(LimitReachedEvent::new().limit_bytes(limit));
         }
     }
 
-    /// The next event, or `None` until another line comes.
+    /// Takes the next event, or `None` until another line is handled.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// A line came.
+    /// Handles a line.
     pub fn handle_line(&mut self, direction: Direction, line: &Line) {
         if line.is_blank() {
             return;
@@ -189,16 +188,16 @@ impl Transcript {
         }
     }
 
-    /// A line to the host came, which was read already.
+    /// Handles a line to the host that the caller has decoded.
     pub fn handle_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
         self.take_to_host(decoded, line);
-        self.tell_limit();
+        self.report_limit();
     }
 
     fn take_to_host(&mut self, decoded: &Decoded<ToHost>, line: &Line) {
         match decoded {
             Decoded::Known(message) => self.message_to_host(message),
-            // A result of a new kind ends its turn all the same.
+            // A result with a new subtype ends its turn, too.
             Decoded::Unknown(message @ ToHost::Result(_)) => self.message_to_host(message),
             Decoded::Unknown(message) => {
                 let Salvaged { uuid, reading } = Reading::salvage(line.raw(), "");
@@ -219,15 +218,15 @@ impl Transcript {
         }
     }
 
-    /// A line to the host came that was longer than the cap. If it was the end of a turn, the turn ends.
+    /// Handles a line to the host that was longer than the cap. If it was a result, its turn ends.
     ///
     /// ```
     /// use duologue_protocol::transcript::{Event, Transcript};
     /// use duologue_protocol::{Direction, Frame, Line, LineDecoder};
     ///
     /// let mut transcript = Transcript::new();
-    /// let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hi"}]}}"#;
-    /// transcript.handle_line(Direction::ToHost, &Line::from(said));
+    /// let text = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Hi"}]}}"#;
+    /// transcript.handle_line(Direction::ToHost, &Line::from(text));
     /// let long = format!("{{\"type\":\"result\",\"result\":\"{}\"}}\n", "x".repeat(100));
     /// let mut decoder = LineDecoder::new().max_line(50);
     /// let Some(Frame::TooLong(too_long)) = decoder.next(&mut long.as_bytes()) else { panic!() };
@@ -249,7 +248,7 @@ impl Transcript {
         self.ledger.state()
     }
 
-    /// A line to the agent came, which was read already.
+    /// Handles a line to the agent that the caller has decoded.
     pub fn handle_to_agent(&mut self, decoded: &Decoded<ToAgent>, line: &Line) {
         self.host_seen = true;
         match decoded {
@@ -266,10 +265,10 @@ impl Transcript {
                 self.malformed(Direction::ToAgent, fault.to_string(), line.raw())
             }
         }
-        self.tell_limit();
+        self.report_limit();
     }
 
-    /// The stream has ended: whatever is open will not be finished.
+    /// Handles the end of the agent's stdout. What is open stays unfinished.
     pub fn handle_end(&mut self) {
         let unfinished: Vec<u64> = self.ledger.turns.open().collect();
         let agents = self.messages.agents();
@@ -281,12 +280,12 @@ impl Transcript {
         self.out(None).emit(RunEndedEvent::new().unfinished_turns(unfinished));
     }
 
-    /// The agent was started again, and holds the same conversation. Call it after
-    /// [`handle_end`](Self::handle_end): turns are counted on, everything else begins anew.
+    /// Prepares for another process of the agent in the same conversation. Call it after [`handle_end`](Self::handle_end).
+    /// The numbers of turns continue; everything else starts empty.
     pub fn handle_restart(&mut self) {
         let events = std::mem::take(&mut self.events);
         let session = self.session.take();
-        // Everything that was open is closed, and its room is free.
+        // Nothing is open any more, so a new budget is empty.
         let budget = Budget::new(self.budget.limit());
         let ledger = self.ledger.restart(budget.clone());
         *self = Self { events, ledger, session, ..Self::with_budget(budget) };
@@ -309,13 +308,13 @@ impl Transcript {
         self.out(None).emit(event);
     }
 
-    /// Where events of this agent go now.
+    /// Where events of this agent go.
     fn out(&mut self, agent: Option<&ToolUseId>) -> Out<'_> {
         let turn = self.turn_of(agent);
         Out::new(&mut self.events, turn, agent)
     }
 
-    /// The turn that this agent works in: the one it was started in, else the one that runs.
+    /// The turn of this agent: the one in which it was started, else the one that runs.
     fn turn_of(&self, agent: Option<&ToolUseId>) -> Option<u64> {
         agent.and_then(|agent| self.agents.turn(agent)).or(self.ledger.turns.current())
     }

@@ -18,8 +18,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text on one line. Control characters become pictures (`␛`), line breaks `⏎`, other hidden
-/// characters escapes (`\u{202e}`).
+/// The text on one line. Control characters become symbols (`␛`), line breaks `⏎`, other hidden characters escapes
+/// (`\u{202e}`).
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     escape(text, is_hidden, |shown, character| match character {
@@ -47,7 +47,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a terminal obeys this character, or shows nothing where it stands: control and format
+/// Whether a terminal obeys this character or shows nothing for it: control and format
 /// characters, line and paragraph separators, tags, fillers. Line breaks and tabs count.
 #[must_use]
 pub const fn is_hidden(character: char) -> bool {
@@ -94,8 +94,8 @@ fn escape(
     Cow::Owned(shown)
 }
 
-/// Whether this only says how the symbol before it looks: `⚠️` is `⚠` and a selector. After a letter, or
-/// after another selector, it would hide.
+/// Whether this only selects the presentation of the symbol before it: `⚠️` is `⚠` and a selector. After a letter or another
+/// selector it would be hidden.
 const fn is_presentation(before: Option<char>, character: char) -> bool {
     let symbol = match before {
         Some('0'..='9' | '#' | '*' | '\u{a9}' | '\u{ae}') => true,
@@ -110,7 +110,7 @@ const fn is_presentation(before: Option<char>, character: char) -> bool {
 
 fn picture(shown: &mut String, character: char) {
     match character {
-        // The pictures of control characters have the same order.
+        // The symbols of control characters have the same order.
         '\0'..='\u{1f}' => {
             let picture = char::from_u32(0x2400 + u32::from(character));
             shown.push(picture.unwrap_or(char::REPLACEMENT_CHARACTER));

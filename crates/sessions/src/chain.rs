@@ -104,17 +104,16 @@ fn parents(index: &Index, search: Search<'_>) -> Vec<u32> {
             *parent = find(&index.node(place).parent).unwrap_or(NONE);
         }
     }
-    for boundary in &index.boundaries {
-        if !search.counts(index, boundary.node) {
-            continue;
-        }
+    let boundaries = || index.boundaries.iter().filter(|it| search.counts(index, it.node));
+    let mut links = Links::new(index, parents, boundaries().map(|it| (it.kept.anchor(), find)));
+    for boundary in boundaries() {
         let (anchor, first, last) = match &boundary.kept {
             Kept::Messages { anchor, uuids } => {
                 let places: Option<Vec<u32>> = uuids.iter().map(find).collect();
                 let Some(places) = places.filter(|places| !places.is_empty()) else { continue };
                 let mut above = find(anchor).unwrap_or(NONE);
                 for place in &places {
-                    set(&mut parents, *place, above);
+                    links.set(*place, above);
                     above = *place;
                 }
                 (anchor, places.first().copied(), places.last().copied())
@@ -122,28 +121,89 @@ fn parents(index: &Index, search: Search<'_>) -> Vec<u32> {
             Kept::Segment { anchor, head, tail } => {
                 let head = find(head);
                 if let Some(head) = head {
-                    set(&mut parents, head, find(anchor).unwrap_or(NONE));
+                    links.set(head, find(anchor).unwrap_or(NONE));
                 }
                 (anchor, head, find(tail))
             }
         };
-        let above = find(anchor);
-        for place in 0..u32::try_from(parents.len()).unwrap_or(NONE) {
-            let below = match above {
-                Some(above) => parent(&parents, place) == above,
-                None => parent(&parents, place) == NONE && index.node(place).parent == *anchor,
-            };
-            if below && Some(place) != first {
-                set(&mut parents, place, last.unwrap_or(NONE));
-            }
-        }
+        links.move_below(find(anchor), anchor, first, last.unwrap_or(NONE));
     }
-    parents
+    links.parents
 }
 
-fn set(parents: &mut [u32], place: u32, to: u32) {
-    if let Some(slot) = parents.get_mut(place as usize) {
-        *slot = to;
+/// The parents of entries, and the children of those entries below which compactions put what they kept.
+///
+/// Without the children, each compaction would have to look at all entries.
+struct Links<'i> {
+    index: &'i Index,
+    parents: Vec<u32>,
+    /// The children of anchors. It may hold entries that have been moved since.
+    below: HashMap<u32, Vec<u32>>,
+    /// Entries without a parent that name an anchor that is not there.
+    orphans: HashMap<Key, Vec<u32>>,
+}
+
+impl<'i> Links<'i> {
+    fn new<'k>(
+        index: &'i Index,
+        parents: Vec<u32>,
+        anchors: impl Iterator<Item = (&'k Key, impl Fn(&Key) -> Option<u32>)>,
+    ) -> Self {
+        let (mut below, mut orphans) = (HashMap::new(), HashMap::new());
+        for (anchor, find) in anchors {
+            match find(anchor) {
+                Some(place) => drop(below.entry(place).or_insert_with(Vec::new)),
+                None => drop(orphans.entry(*anchor).or_insert_with(Vec::new)),
+            }
+        }
+        let mut links = Self { index, parents, below, orphans };
+        if links.below.is_empty() && links.orphans.is_empty() {
+            return links;
+        }
+        for place in 0..u32::try_from(links.parents.len()).unwrap_or(NONE) {
+            links.note(place, parent(&links.parents, place));
+        }
+        links
+    }
+
+    fn note(&mut self, place: u32, above: u32) {
+        let list = match above {
+            NONE => self.orphans.get_mut(&self.index.node(place).parent),
+            above => self.below.get_mut(&above),
+        };
+        if let Some(list) = list {
+            list.push(place);
+        }
+    }
+
+    fn set(&mut self, place: u32, to: u32) {
+        if let Some(slot) = self.parents.get_mut(place as usize)
+            && *slot != to
+        {
+            *slot = to;
+            self.note(place, to);
+        }
+    }
+
+    /// Moves the children of an anchor below another entry, except one of them.
+    fn move_below(&mut self, anchor: Option<u32>, key: &Key, except: Option<u32>, to: u32) {
+        let (above, list) = match anchor {
+            Some(anchor) => (anchor, self.below.get_mut(&anchor)),
+            None => (NONE, self.orphans.get_mut(key)),
+        };
+        if above == to {
+            return;
+        }
+        for place in list.map(std::mem::take).unwrap_or_default() {
+            if parent(&self.parents, place) != above {
+                continue;
+            }
+            if Some(place) == except {
+                self.note(place, above);
+            } else {
+                self.set(place, to);
+            }
+        }
     }
 }
 

@@ -90,6 +90,15 @@ pub(crate) enum Kept {
     Segment { anchor: Key, head: Key, tail: Key },
 }
 
+impl Kept {
+    /// The entry after which the kept ones stand.
+    pub(crate) fn anchor(&self) -> &Key {
+        match self {
+            Self::Messages { anchor, .. } | Self::Segment { anchor, .. } => anchor,
+        }
+    }
+}
+
 /// Which queued prompts were taken into a running turn.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries {

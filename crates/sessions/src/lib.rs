@@ -63,11 +63,6 @@ pub use transcript::{Entries, Entry};
 pub use usage::{Price, SessionUsage, Spent, Tokens, Usage, UsageOptions, UsageRow};
 pub use wire_lines::{StoredEvent, StoredEvents, WireLine, WireLines};
 
-/// The examples of the guide compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/sessions.md")]
-struct Guide;
-
 // The example of the crate's README compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

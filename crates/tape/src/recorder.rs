@@ -269,7 +269,8 @@ impl Tap {
 
     /// Records a note about the process.
     pub fn note(&self, text: impl Into<String>) {
-        self.push(0, |_| What::Event(Event::Note(text.into())));
+        let text = text.into();
+        self.push(text.len(), |_| What::Event(Event::Note(text)));
     }
 
     /// Records the exit of the process. It is the last entry: anything later is ignored.

@@ -27,6 +27,9 @@ struct TestOffline;
 #[doc = include_str!("../../../docs/write-an-agent.md")]
 struct WriteAnAgent;
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/sessions.md")]
+struct StoredSessions;
+#[cfg(doctest)]
 #[doc = include_str!("../../../docs/play-a-script.md")]
 struct PlayAScript;
 

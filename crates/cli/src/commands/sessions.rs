@@ -16,7 +16,7 @@ use crate::args::{Inspect, Way};
 use crate::commands::inspect;
 use crate::{exit, stored};
 
-pub(crate) use list::{cost, spent_json};
+pub(crate) use list::{age, cost, spent_json};
 
 use args::{Fork, One, Rm, SessionsCommand, Show, Where};
 

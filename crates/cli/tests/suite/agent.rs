@@ -109,7 +109,7 @@ fn a_resumed_conversation_keeps_its_cost() {
     let says = json!([{ "say": "Noted.", "times": "always" }]);
     let (first, _) = ask(at, says.clone(), &["--session-id", id]);
     assert!(cost(&first) > 0.0, "{first}");
-    // What was spent before counts in the total, but not in the budget of this run.
+    // Earlier costs count in the total, but not in the budget of this run.
     let budget = (cost(&first) * 1.5).to_string();
     let (second, _) = ask(at, says.clone(), &["--resume", id, "--max-budget-usd", &budget]);
     assert_eq!(second["subtype"], "success", "{second}");
@@ -122,7 +122,7 @@ fn a_resumed_conversation_keeps_its_cost() {
     assert!((cost(&fork) - 3.0 * cost(&first)).abs() < 1e-9, "{fork}");
 }
 
-/// What an agent says to these lines.
+/// The lines that an agent writes for this input.
 fn lines(place: &Path, args: &[&str], stdin: &[Value]) -> (Vec<Value>, Output) {
     let stdin: String = stdin.iter().map(|line| format!("{line}\n")).collect();
     let output = agent(place)
@@ -186,7 +186,7 @@ fn a_conversation_can_be_resumed_at_any_message() {
     assert_eq!(last["errors"][0], "No message found with message.uuid of: nowhere");
     let (last, _) = result(&[&here]);
     assert_eq!(last["result"], "Only one.");
-    // What was left behind stays behind.
+    // Messages after the resumed one are gone.
     let (last, _) = result(&[]);
     assert_eq!(last["result"], "Only one.");
 }
@@ -251,7 +251,7 @@ fn the_main_agent_can_be_another_kind() {
     assert_eq!(init["model"], "claude-haiku-5-5");
     let result = message.iter().find(|line| line["type"] == "result").unwrap();
     assert_eq!(result["result"], "I review.");
-    // A host may describe it in the handshake, and says then that it has no prompt of its own.
+    // The host can define the agent in the handshake.
     let hello = json!({ "subtype": "initialize", "agents": agents, "systemPrompt": [""] });
     let hello = json!({ "type": "control_request", "request_id": "1", "request": hello });
     let (message, _) = lines(place.path(), &flags, &[hello, prompt("go", uuid)]);
@@ -360,7 +360,7 @@ fn it_is_installed_with_flags() {
         let install = ["agent", "--install=bin", "--append-system-prompt", "a $b"];
         let output = agent(place.path()).args(install).args(scenario).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
-        // It finds its scenario from wherever it is started.
+        // It finds its scenario from any working directory.
         let elsewhere = tempfile::tempdir().unwrap();
         let output = std::process::Command::new(place.path().join("bin/claude"))
             .args(["-p", "hi"])

@@ -28,7 +28,7 @@ fn each_line_is_a_prompt() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(text(&output.stdout), "first\none\ntwo\nthree\n");
     assert_eq!(play.prompts(), [json!("first"), json!("one\ntwo"), json!("three")]);
-    // The bill goes elsewhere, and nothing draws there.
+    // The cost goes to stderr, without escape sequences.
     let said = text(&output.stderr);
     assert!(said.contains("total $"), "{said}");
     assert!(!said.contains('\u{1b}') && !said.contains('⠋'), "{said}");

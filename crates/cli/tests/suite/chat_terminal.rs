@@ -139,7 +139,7 @@ fn a_withdrawn_request_closes_its_menu_and_output_appears_above_the_prompt() {
     terminal.shows("half");
     play.stage.open("more").unwrap();
     terminal.shows("By the way.");
-    // The line that is being typed stands below it again.
+    // The input line is below it again.
     terminal.shows("› half");
     terminal.types("\u{3}");
     terminal.shows("to exit");
@@ -174,7 +174,7 @@ fn a_long_command_shows_its_beginning_and_how_much_is_folded() {
         terminal.shows("more");
         terminal.shows("Ctrl-O");
         terminal.shows("❯ 1 Yes");
-        // The bottom is drawn at once: what is above it has not scrolled away.
+        // The menu is drawn at once, and the lines above it are still visible.
         assert!(terminal.lines_since("rm -rf") < usize::from(rows));
         while !terminal.has_shown("echo hi") {
             let before = terminal.len();

@@ -80,7 +80,7 @@ fn a_capture_is_compared_with_what_the_agent_said() {
         let output = diff.write_stdin(capture.as_bytes()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
         assert!(text(&output.stderr).contains("only the lines of the agent"));
-        // Something that is missing is found all the same.
+        // A missing event is found too.
         let mut diff = duologue();
         diff.arg("diff").args(flags).arg(&tape).arg("-");
         let some = capture.lines().next().unwrap();

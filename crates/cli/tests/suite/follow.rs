@@ -70,7 +70,7 @@ fn a_truncated_file_loses_no_line() {
     fs::write(&path, error("one") + &error("two")).unwrap();
     let mut follower = Follower::of(&path);
     follower.until("two");
-    // Shorter, and longer than what was read, each at once.
+    // Truncated to less, and grown beyond the old length, each in one step.
     fs::write(&path, error("three")).unwrap();
     assert!(is_replaced(&follower.until("three")));
     fs::write(&path, error("four") + &error("five") + &error("six")).unwrap();

@@ -1,4 +1,4 @@
-//! Text from outside controls no terminal, whichever way it takes.
+//! Text from outside cannot control the terminal, on any path.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -54,7 +54,7 @@ fn duologue(folder: &Path) -> Command {
     command
 }
 
-/// Every text of a value with something hostile at its end, but for what says which kind it is.
+/// Appends something hostile to every text of a value, except to type tags.
 fn infect(value: &mut Value, key: &str) {
     const KINDS: [&str; 9] =
         ["type", "subtype", "role", "request_id", "tool_use_id", "id", "uuid", "session_id", "dir"];
@@ -133,7 +133,7 @@ fn of_tapes() {
     for command in commands {
         let output = duologue(folder.path()).args(command).output().unwrap();
         let route = command.join(" ");
-        // What is replayed is data.
+        // Replayed lines are data.
         if command[0] != "replay" || command.contains(&"--version") {
             assert_harmless(&route, &String::from_utf8(output.stdout).unwrap());
         }
@@ -154,7 +154,7 @@ fn of_tapes() {
         terminal.types("\u{4}");
         assert_drawn(&command.join(" "), &terminal.whole());
     }
-    // And elsewhere it is as it was.
+    // In a pipe it is unchanged.
     let output = duologue(folder.path()).args(["inspect", a, "--json"]).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains('\u{202e}'));
 }
@@ -276,7 +276,7 @@ fn of_an_agent_that_is_run() {
         let play = Play::turn(hostile_turn().into_iter().chain(end.clone()));
         let output = play.command(&["run", "go"]).env("NO_COLOR", "1").output().unwrap();
         assert_harmless("run", &String::from_utf8(output.stderr).unwrap());
-        // Into a pipe, the answer is what was said.
+        // In a pipe, the answer is unchanged.
         assert!(String::from_utf8(output.stdout).unwrap().contains('\u{1b}'));
         for flags in [&[][..], &["--output", "json"], &["--output", "stream-json"]] {
             let terminal = Terminal::open(play.command(&[&["run", "go"], flags].concat()));

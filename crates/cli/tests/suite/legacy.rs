@@ -186,7 +186,7 @@ impl Tape {
         lines.iter().filter(|(way, _)| *way == wanted).map(|(_, line)| line.clone()).collect()
     }
 
-    /// Both ways in short, without what the host asks: `> approve`, `< assistant thinking+text`.
+    /// Both directions in short, without requests of the host: `> approve`, `< assistant thinking+text`.
     pub(crate) fn outline(&self) -> Vec<String> {
         let is_control = |line: &str| line.starts_with("> asks ") || line == "< answers";
         self.all().into_iter().filter(|line| !is_control(line)).collect()
@@ -199,7 +199,7 @@ impl Tape {
         flow
     }
 
-    /// What the host asks, and that it is answered.
+    /// The requests of the host and their answers.
     pub(crate) fn outline_of_control(&self) -> Vec<String> {
         let is_control = |line: &str| line.starts_with("> asks ") || line == "< answers";
         self.all().into_iter().filter(|line| is_control(line)).collect()
@@ -328,7 +328,7 @@ pub(crate) fn the_agent_takes_every_example(description: &str, flags: &[&str]) {
     assert_eq!(code, Some(0), "{stderr}");
 }
 
-/// Lets an agent say every example of an agent: our host and `check` must understand it.
+/// Lets an agent write every example of an agent: our host and `check` must understand it.
 pub(crate) async fn the_host_understands_every_example(description: &str) {
     let lines: Vec<Value> =
         examples(description).into_iter().filter(|e| e.to_host).map(|e| e.line).collect();

@@ -74,7 +74,7 @@ fn a_page_replaces_another_file_only_with_force() {
     }
     let output = inspect(&[&tape(), Path::new("--html"), folder.path()]);
     assert!(text(&output.stderr).contains("is a directory"), "{}", text(&output.stderr));
-    // The link is replaced, not what it leads to.
+    // The link is replaced, not its target.
     let force = |path: &Path| inspect(&[&tape(), Path::new("--html"), path, Path::new("--force")]);
     assert!(force(&link).status.success());
     assert_eq!(fs::read_to_string(&page).unwrap(), PRECIOUS);
@@ -226,7 +226,7 @@ fn manual_pages_replace_other_files_only_with_force() {
     assert_eq!(man(&["--force"]).0, Some(0));
     assert!(fs::read_to_string(&page).unwrap().contains("Exit codes"));
     assert_eq!(mode(&page) & 0o400, 0o400);
-    // Once more changes nothing, and needs no force.
+    // Writing the same again changes nothing, and needs no --force.
     assert_eq!(man(&[]).0, Some(0));
 }
 

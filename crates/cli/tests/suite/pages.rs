@@ -202,6 +202,7 @@ macro_rules! pages {
 }
 
 pages! {
+    acp: "acp.md",
     environment: "environment.md",
     exit_codes: "exit-codes.md",
     from_the_shell: "from-the-shell.md",

@@ -195,7 +195,7 @@ fn exit_codes_and_signals_of_the_agent_are_passed_on() {
     let output = record(&tape, &["/no/such/agent"]).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(127));
     assert!(String::from_utf8_lossy(&output.stderr).contains("/no/such/agent"));
-    // There is none in the way of the next try.
+    // No tape is left, so the next attempt works.
     let none = folder.path().join("none.tape");
     for missing in ["/no/such/agent", "./no-such-agent", "no-such-agent"] {
         let output = record(&none, &[missing]).wait_with_output().unwrap();

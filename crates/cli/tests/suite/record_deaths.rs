@@ -111,7 +111,7 @@ impl Talk {
         Self { child, stdin, stdout, alive, heard: Vec::new() }
     }
 
-    /// Hears this many bytes more.
+    /// Reads this many bytes more.
     fn read(&mut self, count: usize) {
         let mut some = vec![0; count];
         self.stdout.read_exact(&mut some).unwrap();

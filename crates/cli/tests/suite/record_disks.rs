@@ -73,7 +73,7 @@ fn what_fits_on_a_full_disk_is_readable() {
         .unwrap();
     assert_stopped(&converse(child, &said), &said, "could not be written");
     assert!(fs::metadata(&tape).unwrap().len() <= 700 * 1024);
-    // It ends with a torn line at most, and says nothing of the end of the agent.
+    // It may end with a torn line, and has no `exit`.
     let mut reader = Reader::new(File::open(&tape).unwrap());
     let mut lines = 0;
     while let Some(entry) = reader.next_entry().unwrap() {
@@ -92,7 +92,7 @@ fn a_disk_that_is_too_slow_stops_the_recording_and_not_the_conversation() {
     let said = b"more than the queue may hold, and than a pipe takes\n".repeat(100_000);
     let child = record_with_small_queue(&pipe);
     assert_stopped(&converse(child, &said), &said, "too slow");
-    // What came through is the beginning of a tape.
+    // The written part is the beginning of a tape.
     let mut some = vec![0; 4096];
     tape.read_exact(&mut some).unwrap();
     assert!(some.starts_with(b"{\"tape\":1,"));

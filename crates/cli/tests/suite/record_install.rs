@@ -1,4 +1,4 @@
-//! `duologue record --install`, and what must not happen to a `claude` that is there.
+//! `duologue record --install`, and an existing `claude`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -57,7 +57,7 @@ fn a_claude_of_another_origin_is_kept() {
     }
     assert!(linked.join("claude").is_symlink());
     assert_eq!(fs::read(&real).unwrap(), before);
-    // What was made here may be made again, by any of them.
+    // A file of duologue may be replaced by any of these commands.
     let bin = folder.path().join("bin");
     let bin = bin.to_str().unwrap();
     for args in [

@@ -35,7 +35,7 @@ fn signals_of_a_terminal_are_passed_on_and_not_recorded() {
     let tape = folder.path().join("t.tape");
     let script =
         "trap 'echo WINCH' WINCH; echo $$; until [ \"$line\" = end ]; do read -r line; done";
-    // As a shell starts its jobs: nobody stops who has no group with a parent outside.
+    // Like a job of a shell: a process is stopped only if its group has a parent outside of it.
     let mut child = recorder(&tape, &["sh", "-c", script]).process_group(0).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -59,7 +59,7 @@ fn signals_of_a_terminal_are_passed_on_and_not_recorded() {
     std::io::Write::write_all(&mut stdin, b"end\n").unwrap();
     assert_eq!(await_end(stdout), b"");
     assert!(child.wait().unwrap().success());
-    // Whoever replays the tape has no window.
+    // A replay has no window.
     assert!(
         !events(&tape)
             .iter()

@@ -38,7 +38,7 @@ fn only_secrets_are_removed_from_a_tape() {
     assert_eq!(text(&output.stdout), expected);
     let said = text(&output.stderr);
     assert!(said.contains("3 keys and tokens") && said.contains("1 account fields"), "{said}");
-    // What is redacted stays as it is.
+    // Redacting again changes nothing.
     let again = folder.path().join("again.tape");
     fs::write(&again, &output.stdout).unwrap();
     let output = duologue().arg("redact").arg(&again).output().unwrap();
@@ -172,7 +172,7 @@ fn a_file_is_replaced_only_if_asked() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--force"), "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
-    // What cannot be read replaces nothing.
+    // An unreadable tape replaces nothing.
     let broken = folder.path().join("broken.tape");
     fs::write(&broken, format!("{TAPE}nonsense\n")).unwrap();
     assert_eq!(redact(&broken, &["--force"]).status.code(), Some(2));
@@ -186,7 +186,7 @@ fn a_file_is_replaced_only_if_asked() {
         0o600
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-    // A new one is made, and taken back if it cannot be finished.
+    // A new file is removed if it cannot be completed.
     let new = folder.path().join("new.tape.zst");
     let make = |tape: &std::path::Path| {
         duologue().arg("redact").arg(tape).arg("-o").arg(&new).output().unwrap()

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use duologue_agent::VERSION;
 use duologue_testkit::root;
 use serde_json::Value;
 
 use super::command::{duologue, json, text};
 
 const FIRST: &str = "00021325-0000-4000-8000-000000000001";
-const VERSIONS: [&str; 3] = ["2.1.325", "2.0.77", "1.0.128"];
+const VERSIONS: [&str; 3] = [VERSION, "2.0.77", "1.0.128"];
 
 /// A copy of the transcripts of one version.
 struct Config(tempfile::TempDir);
@@ -67,7 +68,7 @@ fn run(mut command: Command) -> String {
 
 #[test]
 fn a_list_has_title_age_cost_turns_and_project() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     let table = run(config.duologue(&["sessions"]));
     let row = table.lines().find(|line| line.starts_with(FIRST)).expect(&table);
     let words: Vec<&str> = row.split_whitespace().collect();
@@ -125,7 +126,7 @@ fn sessions_of_all_versions_become_tapes_that_are_understood() {
 
 #[test]
 fn what_is_synthesised_is_marked_on_the_tape() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     let tape = run(config.duologue(&["sessions", "export", FIRST, "-o", "-", "--format", "tape"]));
     let lines: Vec<Value> =
         tape.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -146,7 +147,7 @@ fn what_is_synthesised_is_marked_on_the_tape() {
 
 #[test]
 fn a_session_is_a_web_page_and_can_be_redacted() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     let page = config.0.path().join("talk.html");
     run(config.duologue(&["sessions", "export", FIRST, "-o", page.to_str().unwrap()]));
     assert!(fs::read_to_string(&page).unwrap().contains("Three herons."));
@@ -159,7 +160,7 @@ fn a_session_is_a_web_page_and_can_be_redacted() {
 
 #[test]
 fn a_session_is_shown_by_the_beginning_of_its_id() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     let shown = run(config.duologue(&["sessions", "show", "9098"]));
     assert!(shown.contains("session  90982843-f179-428b-a16b-98f470b09a6a"), "{shown}");
     assert!(shown.contains("Ask a helper"), "{shown}");
@@ -178,7 +179,7 @@ fn a_session_is_shown_by_the_beginning_of_its_id() {
 
 #[test]
 fn a_session_is_renamed_tagged_archived_and_forked() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     run(config.duologue(&["sessions", "rename", FIRST, "Herons"]));
     run(config.duologue(&["sessions", "tag", FIRST, "birds"]));
     let tagged = run(config.duologue(&["sessions", "--tag", "birds"]));
@@ -197,7 +198,7 @@ fn a_session_is_renamed_tagged_archived_and_forked() {
 
 #[test]
 fn a_session_moves_to_another_config_directory() {
-    let (old, new) = (Config::of("2.1.325"), tempfile::tempdir().unwrap());
+    let (old, new) = (Config::of(VERSION), tempfile::tempdir().unwrap());
     let file = new.path().join("herons.session");
     let file = file.to_str().unwrap();
     run(old.duologue(&["sessions", "export", FIRST, "-o", file]));
@@ -214,7 +215,7 @@ fn a_session_moves_to_another_config_directory() {
 
 #[test]
 fn deleting_needs_a_confirmation_and_a_session_that_is_not_in_use() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     let output = config.duologue(&["sessions", "rm", FIRST]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("--yes"), "{}", text(&output.stderr));
@@ -236,7 +237,7 @@ fn deleting_needs_a_confirmation_and_a_session_that_is_not_in_use() {
 
 #[test]
 fn usage_counts_each_response_once() {
-    let config = Config::of("2.1.325");
+    let config = Config::of(VERSION);
     let used = || {
         let mut command = config.duologue(&["usage", "--json", "--utc"]);
         json(&command.output().unwrap())

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use duologue_protocol::control::{ControlResponse, HostRequest, Response, SetPermissionMode};
+use duologue_protocol::control::{
+    ApplyFlagSettings, ControlResponse, HostRequest, Response, SetPermissionMode,
+};
 use duologue_protocol::launch::Launch;
 use duologue_protocol::permission::{
     PermissionBehavior, PermissionDestination, PermissionMode, PermissionResult, PermissionRule,
@@ -29,7 +31,8 @@ const MOST_CHANGES: usize = 4096;
 /// | `seed_read_state`, `register_repo_root` | the last for each path |
 /// | `apply_flag_settings` | each, unless a later one sets all of the same |
 /// | `add_directory`, `register_device_hooks`, `upload_device_hook_template`, `remote_tools_announce` | each |
-/// | rules and directories of an answer, for the session | as flags |
+/// | rules that allow or deny, and directories, of an answer, for the session | as flags |
+/// | rules that ask, of an answer, for the session | with `apply_flag_settings`: there is no flag |
 ///
 /// All other requests return something, do something once, or change what outlives the process: files,
 /// the conversation, a login.
@@ -41,6 +44,8 @@ pub(crate) struct Applied {
     overflowed: bool,
     allowed: Vec<String>,
     denied: Vec<String>,
+    /// Rules for calls about which the agent asks the host.
+    ask: Vec<String>,
     directories: Vec<String>,
 }
 
@@ -236,6 +241,7 @@ impl Applied {
         match behavior? {
             PermissionBehavior::Allow => Some(&mut self.allowed),
             PermissionBehavior::Deny => Some(&mut self.denied),
+            PermissionBehavior::Ask => Some(&mut self.ask),
             _ => None,
         }
     }
@@ -249,7 +255,29 @@ impl Applied {
 
     /// The changes, in the order in which they took effect.
     pub(crate) fn changes(&self) -> Vec<Change> {
-        self.changes.clone()
+        let mut changes = self.changes.clone();
+        changes.extend(self.ask_rules());
+        changes
+    }
+
+    /// The rules that ask, as settings. A list replaces the one that was set before, so it has all of them.
+    fn ask_rules(&self) -> Option<Change> {
+        if self.ask.is_empty() {
+            return None;
+        }
+        let latest = |change: &Change| change.settings().pointer("/permissions/ask").cloned();
+        let mut rules = match self.changes.iter().rev().find_map(latest) {
+            Some(Value::Array(rules)) => rules,
+            _ => Vec::new(),
+        };
+        for rule in &self.ask {
+            if !rules.iter().any(|known| known == rule.as_str()) {
+                rules.push(rule.as_str().into());
+            }
+        }
+        let settings = serde_json::json!({ "permissions": { "ask": rules } });
+        let settings = RawObject::of(&settings).ok()?;
+        Change::of(&ApplyFlagSettings::new().settings(settings).into())
     }
 
     /// Whether some changes could not be kept.
@@ -352,6 +380,25 @@ mod tests {
     }
 
     #[test]
+    fn rules_that_ask_become_settings() {
+        let mut wire = Wire::new();
+        let set = |ask: Value| json!({ "subtype": "apply_flag_settings", "settings": { "permissions": { "ask": ask } } });
+        wire.ask(set(json!(["WebFetch"])), "success");
+        let rules = |kind: &str, name: &str| {
+            json!({ "type": kind, "behavior": "ask", "destination": "session",
+                "rules": [{ "toolName": name }] })
+        };
+        let updates =
+            [rules("addRules", "Bash"), rules("addRules", "Read"), rules("removeRules", "Read")];
+        let line = json!({ "type": "control_response", "response": {
+            "subtype": "success", "request_id": "r", "response": {
+                "behavior": "allow", "updatedInput": {}, "updatedPermissions": updates },
+        }});
+        wire.applied.sent(&Line::from(line.to_string()).to_agent());
+        assert_eq!(wire.changes().last(), Some(&set(json!(["WebFetch", "Bash"]))));
+    }
+
+    #[test]
     fn settings_add_up() {
         let mut wire = Wire::new();
         let set =
@@ -364,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_answer_grants_for_the_session_becomes_a_flag() {
+    fn grants_for_the_session_become_flags() {
         let mut wire = Wire::new();
         let updates = json!([
             { "type": "addDirectories", "directories": ["/a", "/b"], "destination": "session" },
@@ -393,5 +440,102 @@ mod tests {
         for part in ["/a", "Bash(git *)", "Write"] {
             assert!(argv.contains(part), "{argv}");
         }
+    }
+
+    /// Requests that are not repeated in the next run. Each returns something, does something once, or changes what
+    /// outlives the process. A new request fails the test until someone decides.
+    const NOT_REPEATED: &[&str] = &[
+        "initialize",
+        "interrupt",
+        "update_settings",
+        "get_settings",
+        "mcp_status",
+        "mcp_reconnect",
+        "mcp_message",
+        "mcp_call",
+        "mcp_read_resource",
+        "rewind_files",
+        "cancel_async_message",
+        "read_file",
+        "file_suggestions",
+        "get_context_usage",
+        "get_usage",
+        "get_session_cost",
+        "get_binary_version",
+        "list_models",
+        "list_permission_rules",
+        "get_hooks_listing",
+        "reload_plugins",
+        "reload_skills",
+        "reload_output_styles",
+        "rename_session",
+        "stop_task",
+        "background_tasks",
+        "get_task_output",
+        "generate_session_title",
+        "side_question",
+        "claim_session",
+        "submit_feedback",
+        "submit_survey_feedback",
+        "message_rated",
+        "mcp_authenticate",
+        "mcp_clear_auth",
+        "mcp_oauth_callback_url",
+        "claude_authenticate",
+        "claude_oauth_callback",
+        "claude_oauth_wait_for_completion",
+        "ultrareview_launch",
+        "get_memory_dialog",
+        "get_skills_dialog",
+        "get_sandbox_dialog",
+        "get_chrome_dialog",
+        "get_chrome_browsers",
+        "get_status",
+        "get_plan",
+        "export_conversation",
+        "list_cloud_sessions",
+        "get_cloud_session",
+        "get_cloud_session_transcript",
+        "end_session",
+        "list_directory",
+        "get_workspace_diff",
+        "start_shell_task",
+        "fork_conversation",
+        "rewind_conversation",
+        "poll_event",
+        "stage_file",
+        "mcp_tasks_changed",
+        "turn_handoff",
+        "ui_attach",
+        "ui_detach",
+        "ui_render",
+        "ui_press",
+        "ui_client_module",
+        "ui_client_press",
+        "ui_message",
+        "ui_client_fault",
+        "ui_input",
+        "ui_select",
+        "ui_panes",
+        "ui_pane_show",
+        "ui_pane_focus",
+        "ui_close",
+        "ui_scroll",
+        "ui_focus",
+        "ui_prompt_edit",
+        "ui_prompt_autocomplete",
+    ];
+
+    #[test]
+    fn every_request_is_repeated_in_the_next_run_or_listed() {
+        let not_repeated: Vec<&str> = HostRequest::KNOWN
+            .iter()
+            .copied()
+            .filter(|tag| {
+                let request = json!({ "subtype": tag }).to_string();
+                Change::of(&HostRequest::from_json(&request).unwrap()).is_none()
+            })
+            .collect();
+        assert_eq!(not_repeated, NOT_REPEATED);
     }
 }

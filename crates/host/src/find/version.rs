@@ -58,6 +58,8 @@ pub fn is_tested(version: &CliVersion) -> bool {
 /// `leading` are the arguments that come before any option, such as the script that an interpreter
 /// runs. If the installation contains the version, the program is not run. Otherwise it is run with `-v`, with
 /// a time limit of ten seconds. The result is cached until the file changes. Running it needs a tokio runtime.
+///
+/// Cancel safe.
 pub async fn version(program: &Path, leading: &[OsString]) -> Option<CliVersion> {
     if let Some(version) = installed(subject(program, leading)) {
         return Some(version);

@@ -1,8 +1,7 @@
 //! [`Server`]: answers the requests of the agent, each in a task or a thread of its own.
 //!
 //! An answer has four forms on its way: what the handler returns (such as [`Decision`](super::Decision)), the
-//! wire type (such as `PermissionResult`), the [`Answer`] that [`HostLink`](duologue_protocol::HostLink) keeps
-//! until its deadline, and the line.
+//! wire type (such as `PermissionResult`), the [`Answer`] with its JSON, and the line.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -418,4 +417,72 @@ pub(crate) fn callback_name(number: usize) -> String {
 
 fn callback_number(name: &str) -> Option<usize> {
     name.strip_prefix("hook_")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+    use duologue_protocol::Wire as _;
+
+    use super::*;
+    use crate::dispatch::{Options, QueueOptions, Router, connect};
+
+    /// What a host without handlers does with each request of the agent. A new request fails the test until someone
+    /// decides.
+    const WITHOUT_HANDLERS: &[(&str, &str)] = &[
+        ("can_use_tool", "answer"),
+        ("hook_callback", "error"),
+        ("mcp_message", "error"),
+        ("elicitation", "answer"),
+        ("request_user_dialog", "no answer"),
+        ("oauth_token_refresh", "unsupported"),
+        ("host_auth_token_refresh", "unsupported"),
+        ("remote_control_work_secret", "unsupported"),
+        ("ui_copy", "unsupported"),
+        ("ui_prompt_read", "unsupported"),
+        ("ui_prompt_fill", "unsupported"),
+        ("ui_prompt_paint", "unsupported"),
+        ("ui_prompt_suggest", "unsupported"),
+        ("ui_read_selection", "unsupported"),
+        ("remote_tool_call", "no answer"),
+        ("remote_plumbing_call", "no answer"),
+        ("remote_tools_probe", "no answer"),
+        ("remote_tools_reannounce", "no answer"),
+        ("sdk_control_interrupt", "answer"),
+    ];
+
+    #[tokio::test]
+    async fn every_request_of_the_agent_is_served_or_listed() {
+        let queues = QueueOptions::new(1_000);
+        let drained = Arc::clone(&queues.drained);
+        let router = Arc::new(Mutex::new(Router::new(queues)));
+        let (reader, writer) = (tokio::io::empty(), tokio::io::sink());
+        let (link, _asks, _dispatcher) =
+            connect(reader, writer, router, drained, Options::default());
+        let server = Server {
+            handlers: Arc::default(),
+            left_open: Arc::default(),
+            link,
+            mcp: HashMap::new(),
+            threads: false,
+        };
+        let plans: Vec<(&str, &str)> = AgentRequest::KNOWN
+            .iter()
+            .map(|tag| {
+                let request = format!("{{\"subtype\":\"{tag}\"}}");
+                let request = AgentRequest::from_json(&request).unwrap();
+                let plan = match server.plan(&RequestId::from("1"), request) {
+                    Plan::Answer(Answer::Success(_) | Answer::Ack) => "answer",
+                    Plan::Answer(Answer::Error(_)) => "error",
+                    Plan::Answer(Answer::Unsupported(_)) => "unsupported",
+                    Plan::Answer(_) => "other",
+                    Plan::Work(_) => "work",
+                    Plan::LeaveOpen(..) => "left open",
+                    Plan::Ignore => "no answer",
+                };
+                (*tag, plan)
+            })
+            .collect();
+        assert_eq!(plans, WITHOUT_HANDLERS);
+    }
 }

@@ -20,6 +20,8 @@ pub(super) const PROTOCOL_VERSION: &str = "2025-11-25";
 /// Returns `None` if the server takes longer than `budget`, fails, or lists its tools on several pages. The
 /// agent then does the handshake itself.
 ///
+/// Not cancel safe. If the future is dropped, the server may have seen a part of the handshake.
+///
 /// ```
 /// # #[cfg(feature = "mcp")] mod example {
 /// use duologue::mcp::{self, MANIFEST_BUDGET, McpServer, Outbox};

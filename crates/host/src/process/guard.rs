@@ -3,15 +3,16 @@
 //!
 //! It is one small shell per host, shared by all its agents. Its stdin is a pipe whose other end only the
 //! host holds. The host writes the ids of process groups and the paths of folders to it. When the pipe ends, the
-//! host has died, and the guard kills the remaining groups and removes the remaining folders. It has a process
-//! group of its own, so that Ctrl-C does not reach it, and exits with the last agent.
+//! host has died, and the guard kills the remaining groups and removes the remaining folders. On Linux it also kills
+//! descendants that have left their group, such as commands of the agent. It has a process group of its own, so
+//! that Ctrl-C does not reach it, and exits with the last agent.
 //!
 //! Why not `PR_SET_PDEATHSIG`? It must be set between fork and exec, which is `unsafe`. It fires when
 //! the *thread* that forked ends, which in a runtime is any worker. It reaches the child only, not
 //! its descendants. And it exists on Linux only.
 //!
 //! Not covered: an agent whose host dies in the microseconds between the agent's start and the line to the
-//! guard (its stdin ends in any case), and processes that have left the group. An agent does not inherit the
+//! guard (its stdin ends in any case), and daemons: processes whose parent has ended. An agent does not inherit the
 //! pipe: the standard library opens it close-on-exec. A host that forks without exec shares the pipe, and the
 //! guard then waits for both.
 

@@ -466,7 +466,9 @@ impl SessionBuilder {
     /// Starts the agent and initializes it.
     ///
     /// It takes at most ten seconds to find out the version, unless [`cli_version`](Self::cli_version) sets
-    /// it, plus [`handshake_within`](Self::handshake_within). If the future is dropped, the agent is killed.
+    /// it, plus [`handshake_within`](Self::handshake_within).
+    ///
+    /// Not cancel safe. If the future is dropped, the agent is killed.
     ///
     /// # Errors
     /// If Claude Code is not found, does not support the options, or cannot be started.
@@ -497,6 +499,8 @@ impl SessionBuilder {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Not cancel safe. If the future is dropped, the connection is closed.
     ///
     /// # Errors
     /// If the handshake fails and is required.

@@ -49,6 +49,8 @@ impl Control {
 
     /// Sends a request by its type, for what has no method here.
     ///
+    /// Not cancel safe. If the future is dropped, the request is withdrawn, but may have taken effect.
+    ///
     /// # Errors
     /// If the agent refuses, does not answer in time, or is gone.
     pub async fn ask<R>(&self, request: R) -> Result<R::Reply, Error>
@@ -59,6 +61,8 @@ impl Control {
     }
 
     /// Sends a request that has no type here: a subtype and its fields.
+    ///
+    /// Not cancel safe, as [`ask`](Self::ask).
     ///
     /// # Errors
     /// If the fields are not a JSON object, or as [`ask`](Self::ask).
@@ -91,6 +95,8 @@ macro_rules! methods {
     )*) => {
         impl Control {$(
             $(#[doc = $doc])*
+            ///
+            /// Not cancel safe, as [`ask`](Self::ask).
             ///
             /// # Errors
             /// If the agent refuses, does not answer in time, or is gone.

@@ -90,6 +90,8 @@ impl Session {
     /// Sends a prompt: a text, blocks, or a [`Prompt`](duologue_protocol::lines::Prompt). It may be sent
     /// while others are in flight.
     ///
+    /// Not cancel safe. If the future is dropped, the prompt may be sent or not; its uuid counts as used.
+    ///
     /// # Errors
     /// If it is empty, contains an image that the API would refuse, or was sent before; if the budget is
     /// used up; if the agent is gone.
@@ -152,6 +154,8 @@ impl Session {
     /// Between turns, and a second time, it has no effect. Right after a prompt, the prompt's turn is
     /// interrupted before it asks the model anything. Open requests of the agent are withdrawn.
     ///
+    /// Not cancel safe. If the future is dropped, the turn may be interrupted or not.
+    ///
     /// # Errors
     /// If the agent does not answer.
     pub async fn interrupt(&self) -> Result<InterruptReceipt, Error> {
@@ -162,6 +166,8 @@ impl Session {
     /// Aborts the turn by SIGINT, to the agent alone. Today's CLI exits then: it is started again and
     /// resumes its conversation. The turn is interrupted. Prefer [`interrupt`](Self::interrupt).
     ///
+    /// Not cancel safe. If the future is dropped, the signal may be sent or not.
+    ///
     /// # Errors
     /// If the agent cannot be started again, or the session has no process.
     pub async fn abort_by_signal(&self) -> Result<(), Error> {
@@ -170,6 +176,8 @@ impl Session {
 
     /// Answers a request for permission that was left open: its id comes with
     /// [`PermissionAskedEvent`](duologue_protocol::transcript::PermissionAskedEvent).
+    ///
+    /// Not cancel safe. If the future is dropped, the answer may be sent or not.
     ///
     /// # Errors
     /// If it is not open.
@@ -185,6 +193,8 @@ impl Session {
     }
 
     /// Answers any request of the agent that was left open, with a payload.
+    ///
+    /// Not cancel safe. If the future is dropped, the answer may be sent or not.
     ///
     /// # Errors
     /// If it is not open, or the agent is gone.
@@ -214,6 +224,8 @@ impl Session {
 
     /// Sends a prompt whose answer is read with [`receive`](Self::receive). Returns its uuid.
     ///
+    /// Not cancel safe, as [`prompt`](Self::prompt).
+    ///
     /// # Errors
     /// As [`prompt`](Self::prompt).
     pub async fn query(&self, prompt: impl IntoPrompt + Send) -> Result<Uuid, Error> {
@@ -237,6 +249,8 @@ impl Session {
 
     /// Sends a control request by subtype. The same as [`Control::request`].
     ///
+    /// Not cancel safe. If the future is dropped, the request is withdrawn, but may have taken effect.
+    ///
     /// # Errors
     /// If the agent refuses, does not answer in time, or is gone.
     pub async fn control_request(
@@ -249,8 +263,10 @@ impl Session {
 
     /// Answers a request of the agent with a whole `control_response`.
     ///
+    /// Not cancel safe. If the future is dropped, the answer may be sent or not.
+    ///
     /// # Errors
-    /// If that is not open, or the agent is gone.
+    /// If the request is not open, or the agent is gone.
     pub async fn control_response(&self, response: &ControlResponse) -> Result<(), Error> {
         let Some(id) = response.request_id().cloned() else {
             return Err(Error::NotOpen { id: String::new() });
@@ -292,9 +308,9 @@ impl Session {
 
     /// The version of Claude Code, if it is known.
     pub fn version(&self) -> Option<CliVersion> {
-        let said = lock(&self.inner.handshake);
-        let said = said.as_ref().and_then(|reply| reply.claude_code_version.as_str());
-        said.and_then(CliVersion::parse).or(self.inner.version)
+        let handshake = lock(&self.inner.handshake);
+        let version = handshake.as_ref().and_then(|reply| reply.claude_code_version.as_str());
+        version.and_then(CliVersion::parse).or(self.inner.version)
     }
 
     /// What the user should know: an untested version, options without effect…
@@ -320,7 +336,7 @@ impl Session {
     /// It waits at most five seconds for an agent that does not read its stdin, or that is silent after a
     /// line that could not be decoded: what seems open may have ended with that line.
     ///
-    /// Not cancel safe: if the future is dropped before it is ready, the agent is killed.
+    /// Not cancel safe. If the future is dropped before it is ready, the agent is killed.
     ///
     /// Any clone can close the session. The others then get [`Error::Closed`]; closing again returns the
     /// same report.
@@ -332,6 +348,8 @@ impl Session {
     }
 
     /// Ends the agent at once, and everything that it has started.
+    ///
+    /// Not cancel safe. If the future is dropped, the agent may survive until the last handle is dropped.
     pub async fn kill(&self) {
         *lock(&self.inner.stop) = Some(Stop::Close);
         self.inner.closing.store(true, Ordering::Relaxed);

@@ -126,6 +126,8 @@ impl SessionBuilder {
     /// # }
     /// ```
     ///
+    /// Not cancel safe. If the future is dropped, the agent is killed.
+    ///
     /// # Errors
     /// As [`start`](Self::start). A CLI without the flag `--await-claim` does not start.
     pub async fn prewarm(self) -> Result<Spare, Error> {
@@ -152,6 +154,8 @@ impl Spare {
     /// The agent refuses some claims: a folder that does not exist, or one whose project settings set `env`,
     /// `agent` or `model`, for example. It cannot be used after that: start the session with
     /// [`SessionBuilder::start`].
+    ///
+    /// Not cancel safe. If the future is dropped, the agent is killed.
     ///
     /// # Errors
     /// If the agent refuses the claim, the permission mode or the settings, or has exited. It is ended then.
@@ -189,6 +193,8 @@ impl Spare {
     }
 
     /// Ends the agent.
+    ///
+    /// Not cancel safe. If the future is dropped, the agent is killed without waiting for its end.
     pub async fn close(self) {
         self.session.kill().await;
     }

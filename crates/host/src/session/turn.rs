@@ -83,8 +83,7 @@ impl Turn {
         }
     }
 
-    /// Waits until the agent has accepted the prompt. False if the prompt was cancelled before. Cancel
-    /// safe.
+    /// Waits until the agent has accepted the prompt. False if the prompt was cancelled before. Cancel safe.
     ///
     /// # Errors
     /// If the agent goes away before.
@@ -98,6 +97,8 @@ impl Turn {
 
     /// Cancels the prompt if it still waits. False if the agent has accepted it before.
     ///
+    /// Not cancel safe. If the future is dropped, the prompt may be cancelled or not.
+    ///
     /// # Errors
     /// If the agent does not answer, or does not support it: versions before 2.1 do not.
     pub async fn cancel(&self) -> Result<bool, Error> {
@@ -108,6 +109,8 @@ impl Turn {
     }
 
     /// Interrupts the turn that runs now. See [`Session::interrupt`](crate::Session::interrupt).
+    ///
+    /// Not cancel safe. If the future is dropped, the turn may be interrupted or not.
     ///
     /// # Errors
     /// If the agent does not answer.

@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 use tokio::io::{ReadHalf, WriteHalf};
 
-/// An agent that does what its test says.
+/// An agent that a test controls.
 pub(crate) struct Agent {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
 }
 
-/// A session and the agent it speaks to, which has shaken hands.
+/// A session and its agent, after the handshake.
 pub(crate) async fn pair(builder: SessionBuilder) -> (Session, Agent) {
     let (mut agent, host) = ends(64 * 1024);
     let (reader, writer) = tokio::io::split(host);
-    let session = tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
+    let session = tokio::join!(builder.connect(reader, writer), agent.handshake()).0.unwrap();
     (session, agent)
 }
 
@@ -43,19 +43,19 @@ pub(crate) async fn assert_no_task_left(before: usize) {
 }
 
 impl Agent {
-    pub(crate) async fn shake_hands(&mut self) {
+    pub(crate) async fn handshake(&mut self) {
         let request = self.read().await;
         assert_eq!(request["request"]["subtype"], "initialize");
         self.reply(&request, json!({ "claude_code_version": "2.1.0", "commands": [] })).await;
     }
 
-    /// Bytes that need be no line.
+    /// Writes any bytes.
     pub(crate) async fn raw(&mut self, bytes: &[u8]) {
         self.writer.write_all(bytes).await.unwrap();
     }
 
-    /// Says nothing more; it may still listen.
-    pub(crate) async fn hang_up(&mut self) {
+    /// Closes stdout. Stdin stays open.
+    pub(crate) async fn close_stdout(&mut self) {
         self.writer.shutdown().await.unwrap();
     }
 
@@ -86,39 +86,40 @@ impl Agent {
         (text, line["uuid"].as_str().unwrap().to_owned())
     }
 
-    pub(crate) async fn say(&mut self, line: Value) {
+    pub(crate) async fn send(&mut self, line: Value) {
         self.writer.write_all(format!("{line}\n").as_bytes()).await.unwrap();
     }
 
-    /// False if nobody hears it.
-    pub(crate) async fn try_say(&mut self, line: &Value) -> bool {
+    /// Writes a line. False if the host has closed the pipe.
+    pub(crate) async fn try_send(&mut self, line: &Value) -> bool {
         self.writer.write_all(format!("{line}\n").as_bytes()).await.is_ok()
     }
 
     pub(crate) async fn reply(&mut self, request: &Value, payload: Value) {
         let id = &request["request_id"];
-        self.say(json!({ "type": "control_response", "response": {
+        self.send(json!({ "type": "control_response", "response": {
             "subtype": "success", "request_id": id, "response": payload,
         }}))
         .await;
     }
 
     pub(crate) async fn ask(&mut self, id: &str, request: Value) {
-        self.say(json!({ "type": "control_request", "request_id": id, "request": request })).await;
+        self.send(json!({ "type": "control_request", "request_id": id, "request": request })).await;
     }
 
     pub(crate) async fn init(&mut self) {
-        self.say(json!({ "type": "system", "subtype": "init", "session_id": "s1", "model": "m" }))
+        self.send(json!({ "type": "system", "subtype": "init", "session_id": "s1", "model": "m" }))
             .await;
     }
 
     pub(crate) async fn text(&mut self, id: &str, text: &str) {
         let block = json!({ "type": "text", "text": text });
-        self.say(json!({ "type": "assistant", "message": { "id": id, "content": [block] } })).await;
+        self.send(json!({ "type": "assistant", "message": { "id": id, "content": [block] } }))
+            .await;
     }
 
     pub(crate) async fn result(&mut self, uuids: &[&str], text: &str) {
-        self.say(json!({
+        self.send(json!({
             "type": "result", "subtype": "success", "is_error": false, "result": text,
             "total_cost_usd": 0.25, "session_id": "s1", "user_message_uuids": uuids,
         }))

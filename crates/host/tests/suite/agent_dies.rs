@@ -63,47 +63,39 @@ async fn converse(play: &Play) -> Result<(), Error> {
     session.close().await.map(drop)
 }
 
-#[tokio::test]
-async fn killed_after_every_line() {
+/// Kills the agent at each point of a script, until it has lived through its turn three times: later it need not die.
+async fn killed_at_every_point(
+    script: impl Fn(u64) -> Script,
+    stderr: impl Fn(u64) -> &'static str,
+) {
     let mut whole = 0;
-    for lines in 0.. {
-        let play = Play::of(full().dies_after(lines));
+    for point in 0.. {
+        let play = Play::of(script(point));
         match converse(&play).await {
             Err(error) => {
                 let gone = gone(error);
-                assert_eq!(gone.signal, Some(9), "after {lines} lines: {gone}");
-                assert_eq!(gone.stderr.trim_end(), if lines == 0 { "" } else { "last words" });
+                assert_eq!(gone.signal, Some(9), "at {point}: {gone}");
+                assert_eq!(gone.stderr.trim_end(), stderr(point));
             }
             Ok(()) => whole += 1,
         }
         play.over().await;
-        // Beyond the end of its turn it need not die.
         if whole == 3 {
-            assert!(lines > 10);
+            assert!(point > 10);
             break;
         }
     }
 }
 
 #[tokio::test]
+async fn killed_after_every_line() {
+    let stderr = |lines| if lines == 0 { "" } else { "last words" };
+    killed_at_every_point(|lines| full().dies_after(lines), stderr).await;
+}
+
+#[tokio::test]
 async fn killed_inside_of_every_line() {
-    let mut whole = 0;
-    for lines in 0.. {
-        let play = Play::of(full().dies_inside(lines));
-        match converse(&play).await {
-            Err(error) => {
-                let gone = gone(error);
-                assert_eq!(gone.signal, Some(9), "in line {lines}: {gone}");
-                assert_eq!(gone.stderr.trim_end(), "last words");
-            }
-            Ok(()) => whole += 1,
-        }
-        play.over().await;
-        if whole == 3 {
-            assert!(lines > 10);
-            break;
-        }
-    }
+    killed_at_every_point(|lines| full().dies_inside(lines), |_| "last words").await;
 }
 
 #[tokio::test]
@@ -152,7 +144,7 @@ async fn killed_while_a_handler_runs() {
 }
 
 #[tokio::test]
-async fn killed_while_it_shakes_hands() {
+async fn killed_during_the_handshake() {
     let dies = [Step::Stderr("last words".into()), Step::Die(9)];
     let play = Play::of(Script::new().on("initialize", dies));
     let gone = gone(play.builder().start().await.unwrap_err());

@@ -43,14 +43,14 @@ async fn a_handler_decides() {
 }
 
 #[tokio::test]
-async fn nobody_means_no() {
+async fn without_a_handler_a_request_is_denied() {
     let (_session, mut agent) = pair(Session::builder()).await;
     agent.ask("r1", may_i("ls")).await;
     assert_eq!(answer(&agent.read().await)["behavior"], "deny");
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_means_no_and_the_next_is_served() {
+async fn a_handler_that_panics_denies_and_the_next_is_served() {
     let builder = Session::builder().on_permission(|ask: PermissionRequest| {
         // Before it waits, and after.
         assert_ne!(ask.id().as_str(), "r1");
@@ -67,7 +67,7 @@ async fn a_handler_that_panics_means_no_and_the_next_is_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_past_its_deadline_means_no() {
+async fn a_handler_past_its_deadline_denies() {
     let builder = Session::builder()
         .on_permission(|_| std::future::pending::<Decision>())
         .answer_within(Duration::from_secs(30));
@@ -87,7 +87,7 @@ impl Drop for Dropped {
 }
 
 #[tokio::test]
-async fn what_is_withdrawn_is_dropped_and_not_answered() {
+async fn a_withdrawn_request_is_dropped_and_not_answered() {
     let dropped = Arc::new(AtomicBool::new(false));
     let notify = Arc::new(tokio::sync::Notify::new());
     let started = Arc::new(tokio::sync::Notify::new());
@@ -107,7 +107,7 @@ async fn what_is_withdrawn_is_dropped_and_not_answered() {
     let (_session, mut agent) = pair(builder).await;
     agent.ask("r1", may_i("ls")).await;
     started.notified().await;
-    agent.say(json!({ "type": "control_cancel_request", "request_id": "r1" })).await;
+    agent.send(json!({ "type": "control_cancel_request", "request_id": "r1" })).await;
     notify.notified().await;
     assert!(dropped.load(Ordering::SeqCst));
     agent.ask("r2", may_i("ls")).await;
@@ -155,7 +155,7 @@ async fn a_hook_answers_and_a_broken_one_denies() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_gets_an_error_and_what_must_not_be_answered_gets_nothing() {
+async fn an_unknown_request_gets_an_error_and_a_foreign_dialog_no_answer() {
     let (_session, mut agent) = pair(Session::builder()).await;
     agent.ask("r1", json!({ "subtype": "remote_tool_call" })).await;
     agent.ask("r2", json!({ "subtype": "request_user_dialog", "dialog_kind": "new" })).await;

@@ -14,11 +14,11 @@ async fn background(agent: &mut Agent, tasks: &[&str]) {
     let line = json!({
         "type": "system", "subtype": "background_tasks_changed", "tasks": tasks, "session_id": "s1",
     });
-    agent.say(line).await;
+    agent.send(line).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_runs_is_waited_for_as_long_as_one_says() {
+async fn a_running_turn_is_waited_for_up_to_linger() {
     let before = tasks();
     let (session, mut agent) =
         pair(Session::builder().linger(Duration::from_secs(48 * 3600))).await;
@@ -29,7 +29,7 @@ async fn a_turn_that_runs_is_waited_for_as_long_as_one_says() {
         tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
         agent.result(&[&uuid], "at last").await;
         assert!(agent.at_end().await);
-        agent.hang_up().await;
+        agent.close_stdout().await;
     });
     report.unwrap();
     assert_eq!(outcome.unwrap().text(), "at last");
@@ -38,7 +38,7 @@ async fn a_turn_that_runs_is_waited_for_as_long_as_one_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_is_open_is_waited_for() {
+async fn an_open_request_is_waited_for() {
     let before = tasks();
     let builder = Session::builder().linger(Duration::MAX).on_permission(|_| async {
         tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
@@ -57,7 +57,7 @@ async fn a_question_that_is_open_is_waited_for() {
     let (report, ()) = tokio::join!(session.close(), async {
         assert_eq!(agent.read().await["response"]["request_id"], "r1");
         assert!(agent.at_end().await);
-        agent.hang_up().await;
+        agent.close_stdout().await;
     });
     report.unwrap();
     drop(agent);
@@ -81,13 +81,13 @@ async fn work_in_the_background_is_waited_for() {
         assert!(end.await.is_err());
         background(&mut agent, &[]).await;
         assert!(agent.at_end().await);
-        agent.hang_up().await;
+        agent.close_stdout().await;
     });
     report.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_in_the_background_is_not_waited_for_for_ever() {
+async fn work_in_the_background_is_waited_for_up_to_linger() {
     let before = tasks();
     let (session, mut agent) = pair(Session::builder().linger(Duration::from_secs(60))).await;
     let mut turn = session.prompt("Hi").await.unwrap();
@@ -100,7 +100,7 @@ async fn work_in_the_background_is_not_waited_for_for_ever() {
     let (report, ()) = tokio::join!(session.close(), async {
         assert!(agent.at_end().await);
         assert!(start.elapsed() >= Duration::from_secs(60));
-        agent.hang_up().await;
+        agent.close_stdout().await;
     });
     report.unwrap();
     drop((turn, agent));
@@ -151,14 +151,14 @@ async fn close_has_a_deadline() {
 
 /// An agent that writes without end keeps nothing open by that.
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_writes_without_end_does_not_hold_up_a_close() {
+async fn an_agent_that_writes_without_end_does_not_delay_a_close() {
     let (session, mut agent) = pair(Session::builder().linger(Duration::from_secs(60))).await;
     let turn = session.prompt("Hi").await.unwrap();
     let (_, uuid) = agent.prompt().await;
     agent.init().await;
     let flood = tokio::spawn(async move {
         let line = json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "started" });
-        while agent.try_say(&line).await {
+        while agent.try_send(&line).await {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     });
@@ -170,7 +170,7 @@ async fn an_agent_that_writes_without_end_does_not_hold_up_a_close() {
 
 /// Results that are new, broken or too long: the turn ends, and nothing is waited for.
 #[tokio::test(start_paused = true)]
-async fn a_result_that_cannot_be_read_holds_up_nothing() {
+async fn a_result_that_cannot_be_decoded_delays_nothing() {
     let long =
         format!(r#"{{"type":"result","subtype":"success","result":"{}"}}"#, "x".repeat(9000));
     let deep = format!(
@@ -202,7 +202,7 @@ async fn a_result_that_cannot_be_read_holds_up_nothing() {
         let (report, at_end) = tokio::join!(session.close(), async {
             // At once: stdin is closed before anything could have been waited for.
             let end = tokio::time::timeout(Duration::from_millis(10), agent.at_end()).await;
-            agent.hang_up().await;
+            agent.close_stdout().await;
             end.is_ok()
         });
         report.unwrap();
@@ -212,7 +212,7 @@ async fn a_result_that_cannot_be_read_holds_up_nothing() {
 
 /// Which task has ended cannot be read. It is not waited for as long as one that surely runs.
 #[tokio::test(start_paused = true)]
-async fn work_whose_end_could_not_be_read_is_not_waited_for() {
+async fn work_whose_end_could_not_be_decoded_is_not_waited_for() {
     for garbled in [
         &br#"{"type":"system","subtype":"task_notification","status":"completed"}"#[..],
         br#"{"type":"system","subtype":"background_tasks_changed","tasks":"none"}"#,
@@ -229,7 +229,7 @@ async fn work_whose_end_could_not_be_read_is_not_waited_for() {
         agent.raw(b"\n").await;
         let (report, at_end) = tokio::join!(session.close(), async {
             let end = tokio::time::timeout(Duration::from_secs(7), agent.at_end()).await;
-            agent.hang_up().await;
+            agent.close_stdout().await;
             end.is_ok()
         });
         report.unwrap();
@@ -245,7 +245,7 @@ async fn an_agent_that_stops_reading_is_not_waited_for() {
         let (mut agent, host) = ends(1024);
         let (reader, writer) = tokio::io::split(host);
         let builder = Session::builder().on_permission(|_| async { Decision::allow() });
-        let session = tokio::join!(builder.connect(reader, writer), agent.shake_hands()).0.unwrap();
+        let session = tokio::join!(builder.connect(reader, writer), agent.handshake()).0.unwrap();
         let mut turn = session.prompt("Hi").await.unwrap();
         let (_, uuid) = agent.prompt().await;
         agent.init().await;
@@ -264,7 +264,7 @@ async fn an_agent_that_stops_reading_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_hang_up_is_left() {
+async fn an_agent_that_does_not_close_its_pipe_is_left() {
     let before = tasks();
     let (session, mut agent) = pair(Session::builder()).await;
     let (report, ()) = tokio::join!(session.close(), async {
@@ -276,7 +276,7 @@ async fn an_agent_that_does_not_hang_up_is_left() {
 }
 
 #[tokio::test]
-async fn a_close_that_is_given_up_ends_everything() {
+async fn a_cancelled_close_ends_everything() {
     let before = tasks();
     let (session, mut agent) = pair(Session::builder()).await;
     let mut turn = session.prompt("Hi").await.unwrap();
@@ -298,7 +298,7 @@ async fn a_close_that_is_given_up_ends_everything() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_killed_is_over_at_once() {
+async fn a_killed_session_ends_at_once() {
     let before = tasks();
     let (session, mut agent) = pair(Session::builder()).await;
     let mut turn = session.prompt("Hi").await.unwrap();

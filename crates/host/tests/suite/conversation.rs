@@ -72,13 +72,13 @@ async fn prompts_that_are_merged_share_their_turn() {
 }
 
 #[tokio::test]
-async fn a_turn_nobody_asked_for_is_told_to_whoever_hears_everything() {
+async fn a_turn_without_a_prompt_reaches_events() {
     let (session, mut agent) = pair(Session::builder()).await;
     let mut events = session.events();
     agent.init().await;
     agent.text("msg_1", "the background work is done").await;
     agent
-        .say(json!({
+        .send(json!({
             "type": "result", "subtype": "success", "is_error": false, "session_id": "s1",
             "origin": { "kind": "task-notification" },
         }))
@@ -117,7 +117,7 @@ async fn it_is_known_when_a_prompt_was_taken() {
     let mut turn = session.prompt("Hi").await.unwrap();
     let (_, uuid) = agent.prompt().await;
     let taken = json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "started" });
-    agent.say(taken).await;
+    agent.send(taken).await;
     assert!(turn.accepted().await.unwrap());
     agent.init().await;
     agent.result(&[&uuid], "done").await;
@@ -125,7 +125,7 @@ async fn it_is_known_when_a_prompt_was_taken() {
 }
 
 #[tokio::test]
-async fn what_would_spoil_the_conversation_is_not_sent() {
+async fn an_invalid_prompt_is_not_sent() {
     let (session, _agent) = pair(Session::builder()).await;
     let refused = |error: Error| match error {
         Error::Prompt(error) => error,

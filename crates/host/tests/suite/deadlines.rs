@@ -169,7 +169,7 @@ fn blocking_handler() -> (SessionBuilder, std::sync::mpsc::Sender<()>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_no_is_sent_while_the_handler_still_blocks_its_thread() {
+async fn a_denial_is_sent_while_the_handler_still_blocks_its_thread() {
     let (builder, go_on) = blocking_handler();
     let (_session, mut agent) = pair(builder).await;
     agent.ask("r1", may_i("Bash")).await;
@@ -183,7 +183,7 @@ async fn the_no_is_sent_while_the_handler_still_blocks_its_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_open_is_denied_at_its_deadline() {
+async fn an_open_request_is_denied_at_its_deadline() {
     let later = Session::builder().on_permission(|_| async { Decision::later() });
     for builder in [Session::builder().answer_by_hand(), later] {
         let (session, mut agent) = pair(builder.answer_within(Duration::from_secs(30))).await;
@@ -198,7 +198,7 @@ async fn what_is_left_open_is_denied_at_its_deadline() {
 
 /// The runtime is blocked while the deadline passes: the answer by hand is the first thing that it gets to.
 #[tokio::test]
-async fn an_answer_by_hand_that_comes_too_late_is_no() {
+async fn a_late_answer_by_hand_is_not_sent() {
     let (session, mut agent) =
         pair(Session::builder().answer_by_hand().answer_within(DEADLINE)).await;
     let mut events = session.events();
@@ -214,7 +214,7 @@ async fn an_answer_by_hand_that_comes_too_late_is_no() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_request_was_withdrawn_is_not_sent() {
+async fn an_answer_after_the_withdrawal_is_not_sent() {
     let (started, runs) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let told = Arc::clone(&started);
     let (go_on, wait) = channel::<()>();
@@ -237,7 +237,7 @@ async fn what_comes_after_the_request_was_withdrawn_is_not_sent() {
     let (_session, mut agent) = pair(builder).await;
     agent.ask("r1", may_i("Bash")).await;
     started.notified().await;
-    agent.say(json!({ "type": "control_cancel_request", "request_id": "r1" })).await;
+    agent.send(json!({ "type": "control_cancel_request", "request_id": "r1" })).await;
     go_on.send(()).unwrap();
     runs.notified().await;
     agent.ask("r2", may_i("Bash")).await;

@@ -11,29 +11,29 @@ use tokio::sync::Notify;
 use super::agent::{Agent, assert_no_task_left, ends, pair, tasks};
 
 /// What an agent says in a turn, piece by piece.
-async fn say_piece(agent: &mut Agent, piece: usize, uuid: &str) -> bool {
+async fn send_piece(agent: &mut Agent, piece: usize, uuid: &str) -> bool {
     let delta = |event: serde_json::Value| json!({ "type": "stream_event", "event": event });
     match piece {
         0 => {
             let line =
                 json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "started" });
-            agent.say(line).await;
+            agent.send(line).await;
         }
         1 => agent.init().await,
         2 => {
             let message = json!({ "id": "m1", "role": "assistant", "content": [] });
-            agent.say(delta(json!({ "type": "message_start", "message": message }))).await;
+            agent.send(delta(json!({ "type": "message_start", "message": message }))).await;
         }
         3 => {
             let block = json!({ "type": "text", "text": "" });
             let start =
                 json!({ "type": "content_block_start", "index": 0, "content_block": block });
-            agent.say(delta(start)).await;
+            agent.send(delta(start)).await;
         }
         4 => {
             let text = json!({ "type": "text_delta", "text": "Hel" });
             agent
-                .say(delta(json!({ "type": "content_block_delta", "index": 0, "delta": text })))
+                .send(delta(json!({ "type": "content_block_delta", "index": 0, "delta": text })))
                 .await;
         }
         5 => agent.text("m1", "Hello").await,
@@ -41,7 +41,7 @@ async fn say_piece(agent: &mut Agent, piece: usize, uuid: &str) -> bool {
             let ask = json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": {} });
             agent.ask("r1", ask).await;
         }
-        7 => agent.say(json!({ "type": "control_cancel_request", "request_id": "r1" })).await,
+        7 => agent.send(json!({ "type": "control_cancel_request", "request_id": "r1" })).await,
         8 => agent.raw(b"{\"type\":\"assistant\",\"mess").await,
         9 => agent.raw(b"age\":{\"id\":\"m2\",\"content\":[]}}\n").await,
         10 => agent.result(&[uuid], "Hello").await,
@@ -59,9 +59,9 @@ async fn the_end_may_come_after_every_piece_of_a_turn() {
         let mut turn = session.prompt("Hi").await.unwrap();
         let (_, uuid) = agent.prompt().await;
         for piece in 0..pieces {
-            assert!(say_piece(&mut agent, piece, &uuid).await);
+            assert!(send_piece(&mut agent, piece, &uuid).await);
         }
-        agent.hang_up().await;
+        agent.close_stdout().await;
         match turn.outcome().await {
             Ok(outcome) => {
                 assert_eq!(pieces, 11);
@@ -96,7 +96,7 @@ async fn the_end_may_come_in_the_handshake() {
             if speaks {
                 agent.raw(b"{\"type\":\"control_resp").await;
             }
-            agent.hang_up().await;
+            agent.close_stdout().await;
         });
         assert!(matches!(session, Err(Error::Gone(_))), "{session:?}");
         drop(agent);
@@ -118,7 +118,7 @@ async fn a_handshake_that_fails_leaves_no_task() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_given_up_leaves_no_task() {
+async fn a_cancelled_connection_leaves_no_task() {
     let before = tasks();
     let (mut agent, host) = ends(1024);
     let (reader, writer) = tokio::io::split(host);
@@ -131,12 +131,11 @@ async fn a_connection_that_is_given_up_leaves_no_task() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_dropped_leaves_no_task_though_nobody_reads_what_it_wrote() {
+async fn a_dropped_session_leaves_no_task_although_its_output_is_not_read() {
     let before = tasks();
     let (mut agent, host) = ends(1024);
     let (reader, writer) = tokio::io::split(host);
-    let (session, ()) =
-        tokio::join!(Session::builder().connect(reader, writer), agent.shake_hands());
+    let (session, ()) = tokio::join!(Session::builder().connect(reader, writer), agent.handshake());
     let session = session.unwrap();
     // It does not fit into the pipe, and is never read.
     let turn = session.prompt("x".repeat(100_000)).await.unwrap();
@@ -149,8 +148,7 @@ async fn a_session_that_is_dropped_leaves_no_task_though_nobody_reads_what_it_wr
 async fn a_request_has_its_limit_though_nothing_is_read() {
     let (mut agent, host) = ends(1024);
     let (reader, writer) = tokio::io::split(host);
-    let (session, ()) =
-        tokio::join!(Session::builder().connect(reader, writer), agent.shake_hands());
+    let (session, ()) = tokio::join!(Session::builder().connect(reader, writer), agent.handshake());
     let session = session.unwrap();
     let mut turns = Vec::new();
     let limit = Duration::from_secs(5);
@@ -184,7 +182,7 @@ async fn a_session_can_be_dropped_at_every_point() {
         let mut turn = session.prompt("Hi").await.unwrap();
         let (_, uuid) = agent.prompt().await;
         for piece in 0..pieces {
-            say_piece(&mut agent, piece, &uuid).await;
+            send_piece(&mut agent, piece, &uuid).await;
         }
         if pieces == 7 {
             asked.notified().await;

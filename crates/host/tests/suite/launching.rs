@@ -89,7 +89,7 @@ async fn a_turn_that_failed_by_a_usage_limit_says_so() {
         let (_, uuid) = agent.prompt().await;
         agent.init().await;
         agent
-            .say(json!({
+            .send(json!({
                 "type": "result", "subtype": "success", "is_error": is_error, "result": text,
                 "session_id": "s1", "user_message_uuids": [uuid],
             }))

@@ -1,4 +1,4 @@
-//! More than usual: nothing is lost, and nothing is answered wrongly.
+//! Limits: nothing is lost, and nothing is answered wrongly.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,14 +12,14 @@ use tokio::sync::{Notify, Semaphore};
 
 use super::agent::{Agent, pair};
 
-const NOWHERE: &str = "/there is no such directory";
+const NOWHERE: &str = "/missing directory";
 
-fn may_i(number: usize) -> Value {
+fn permission(number: usize) -> Value {
     json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": { "command": number.to_string() } })
 }
 
-/// Reads so many answers: each says yes, and to another request.
-async fn read_yes(agent: &mut Agent, count: usize) {
+/// Reads so many answers: each allows another request.
+async fn read_allowed(agent: &mut Agent, count: usize) {
     let mut answered = BTreeSet::new();
     for _ in 0..count {
         let line = agent.read().await;
@@ -34,13 +34,13 @@ const MANY: usize = 3_000;
 #[tokio::test]
 async fn thousands_of_open_requests_are_all_served() {
     let open = Arc::new(AtomicUsize::new(0));
-    let (all, go_on) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
-    let (count, told, wait) = (Arc::clone(&open), Arc::clone(&all), Arc::clone(&go_on));
+    let (all, proceed) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let (count, reached, wait) = (Arc::clone(&open), Arc::clone(&all), Arc::clone(&proceed));
     let builder = Session::builder().on_permission(move |_: PermissionRequest| {
-        let (count, told, wait) = (Arc::clone(&count), Arc::clone(&told), Arc::clone(&wait));
+        let (count, reached, wait) = (Arc::clone(&count), Arc::clone(&reached), Arc::clone(&wait));
         async move {
             if count.fetch_add(1, Ordering::SeqCst) + 1 == MANY {
-                told.notify_one();
+                reached.notify_one();
             }
             let _ = wait.acquire().await;
             Decision::allow()
@@ -48,11 +48,11 @@ async fn thousands_of_open_requests_are_all_served() {
     });
     let (_session, mut agent) = pair(builder).await;
     for number in 0..MANY {
-        agent.ask(&format!("r{number}"), may_i(number)).await;
+        agent.ask(&format!("r{number}"), permission(number)).await;
     }
     all.notified().await;
-    go_on.add_permits(MANY);
-    read_yes(&mut agent, MANY).await;
+    proceed.add_permits(MANY);
+    read_allowed(&mut agent, MANY).await;
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn thousands_of_requests_stay_open_for_the_program() {
     let (session, mut agent) = pair(Session::builder().answer_by_hand()).await;
     let mut events = session.events();
     for number in 0..MANY {
-        agent.ask(&format!("r{number}"), may_i(number)).await;
+        agent.ask(&format!("r{number}"), permission(number)).await;
     }
     // A program knows a request from its event. Before that, the host may not have read it.
     let mut asked = 0;
@@ -73,7 +73,7 @@ async fn thousands_of_requests_stay_open_for_the_program() {
             session.respond(format!("r{number}"), Decision::allow()).await.unwrap();
         }
     };
-    tokio::join!(answers, read_yes(&mut agent, MANY));
+    tokio::join!(answers, read_allowed(&mut agent, MANY));
 }
 
 #[tokio::test]
@@ -86,23 +86,23 @@ async fn an_id_that_is_used_again_is_answered_again() {
     });
     let (_session, mut agent) = pair(builder).await;
     for (number, behavior) in [(1, "allow"), (2, "deny"), (1, "allow")] {
-        agent.ask("same", may_i(number)).await;
+        agent.ask("same", permission(number)).await;
         assert_eq!(agent.read().await["response"]["response"]["behavior"], behavior);
     }
     // Also after it was withdrawn.
-    agent.say(json!({ "type": "control_cancel_request", "request_id": "same" })).await;
-    agent.ask("same", may_i(1)).await;
+    agent.send(json!({ "type": "control_cancel_request", "request_id": "same" })).await;
+    agent.ask("same", permission(1)).await;
     assert_eq!(agent.read().await["response"]["response"]["behavior"], "allow");
 }
 
 #[tokio::test]
-async fn an_id_that_is_used_again_is_told_again_to_a_program_that_answers_by_hand() {
+async fn an_id_that_is_used_again_is_reported_again_to_a_program_that_answers_by_hand() {
     let (session, mut agent) = pair(Session::builder().answer_by_hand()).await;
     let mut events = session.events();
     for number in 1..=3 {
-        agent.ask("same", may_i(number)).await;
-        // While it is open, the same request may be delivered again: it is told and answered once.
-        agent.ask("same", may_i(number)).await;
+        agent.ask("same", permission(number)).await;
+        // While it is open, the same request may be delivered again: it is reported and answered once.
+        agent.ask("same", permission(number)).await;
         let asked = loop {
             if let Event::PermissionAsked(asked) = events.next().await.unwrap().unwrap() {
                 break asked;
@@ -117,26 +117,26 @@ async fn an_id_that_is_used_again_is_told_again_to_a_program_that_answers_by_han
     }
 }
 
-/// A turn of which only the result says whose it is.
+/// A turn whose prompt only the result names.
 async fn anonymous_turn(agent: &mut Agent, uuid: &str, results: usize) {
     agent
-        .say(json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "queued" }))
+        .send(json!({ "type": "command_lifecycle", "command_uuid": uuid, "state": "queued" }))
         .await;
     agent.init().await;
     for number in 0..results {
         let id = format!("toolu_{number}");
         let call = json!({ "type": "tool_use", "id": id, "name": "Bash", "input": {} });
         let message = json!({ "id": format!("m{number}"), "content": [call] });
-        agent.say(json!({ "type": "assistant", "message": message })).await;
+        agent.send(json!({ "type": "assistant", "message": message })).await;
         let text = "x".repeat(100);
         let result = json!({ "type": "tool_result", "tool_use_id": id, "content": text });
-        agent.say(json!({ "type": "user", "message": { "content": [result] } })).await;
+        agent.send(json!({ "type": "user", "message": { "content": [result] } })).await;
     }
     agent.result(&[uuid], "done").await;
 }
 
 #[tokio::test]
-async fn a_turn_that_is_attributed_at_its_end_tells_all_of_it() {
+async fn a_turn_that_is_attributed_at_its_end_has_all_its_events() {
     for budget in [64 * 1024 * 1024, 10_000] {
         let (session, mut agent) = pair(Session::builder().memory_budget(budget)).await;
         let mut turn = session.prompt("go").await.unwrap();
@@ -158,7 +158,7 @@ async fn a_turn_that_is_attributed_at_its_end_tells_all_of_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_for_a_turn_is_an_error_and_the_session_goes_on() {
+async fn events_that_cannot_be_kept_for_a_turn_are_an_error_and_the_session_continues() {
     let builder = Session::builder().memory_budget(10_000).spill_dir(NOWHERE);
     let (session, mut agent) = pair(builder).await;
     let mut turn = session.prompt("go").await.unwrap();
@@ -189,7 +189,7 @@ async fn what_cannot_be_kept_for_a_turn_is_an_error_and_the_session_goes_on() {
 async fn flood(agent: &mut Agent, bytes: usize) {
     let text = "x".repeat(10_000);
     for _ in 0..bytes / text.len() {
-        agent.say(json!({ "type": "streamlined_text", "text": text })).await;
+        agent.send(json!({ "type": "streamlined_text", "text": text })).await;
     }
 }
 

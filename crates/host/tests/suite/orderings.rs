@@ -24,7 +24,7 @@ async fn an_answer_after_a_cancel_is_not_sent() {
     let (session, mut agent) = pair(Session::builder().answer_by_hand()).await;
     let mut events = session.events();
     agent.ask("r1", may_i()).await;
-    agent.say(withdraw("r1")).await;
+    agent.send(withdraw("r1")).await;
     loop {
         if let Event::PermissionWithdrawn(_) = events.next().await.unwrap().unwrap() {
             break;
@@ -48,8 +48,8 @@ async fn a_cancel_after_the_answer_changes_nothing() {
         pair(Session::builder().on_permission(|_| async { Decision::allow() })).await;
     agent.ask("r1", may_i()).await;
     assert_eq!(agent.read().await["response"]["request_id"], "r1");
-    agent.say(withdraw("r1")).await;
-    agent.say(withdraw("never asked")).await;
+    agent.send(withdraw("r1")).await;
+    agent.send(withdraw("never asked")).await;
     // The name is free again.
     agent.ask("r1", may_i()).await;
     assert_eq!(agent.read().await["response"]["request_id"], "r1");
@@ -152,7 +152,7 @@ async fn answers_that_come_twice_or_late_or_unasked_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_waits_for_is_withdrawn() {
+async fn a_request_whose_caller_stopped_waiting_is_withdrawn() {
     let (session, mut agent) = pair(Session::builder()).await;
     let control = session.control();
     let request = tokio::select! {
@@ -176,7 +176,7 @@ async fn results_may_come_in_another_order_than_prompts() {
         let taken = json!({
             "type": "command_lifecycle", "command_uuid": uuids[at], "state": "started",
         });
-        agent.say(taken).await;
+        agent.send(taken).await;
         agent.init().await;
         let said = format!("answer {at}");
         agent.text(&format!("m{at}"), &said).await;
@@ -188,7 +188,7 @@ async fn results_may_come_in_another_order_than_prompts() {
 }
 
 #[tokio::test]
-async fn a_turn_has_all_its_events_though_its_prompt_is_told_last() {
+async fn a_turn_has_all_its_events_although_its_prompt_is_named_last() {
     const COUNT: usize = 2_000;
     let (session, mut agent) = pair(Session::builder()).await;
     let mut turn = session.prompt("Hi").await.unwrap();
@@ -217,7 +217,7 @@ fn receipt() -> Value {
 
 async fn aborted(agent: &mut super::agent::Agent, uuid: &str) {
     agent
-        .say(json!({
+        .send(json!({
             "type": "result", "subtype": "error_during_execution", "is_error": true,
             "terminal_reason": "aborted_streaming", "session_id": "s1",
             "user_message_uuids": [uuid],
@@ -284,7 +284,7 @@ async fn an_interrupt_closes_the_question_that_is_open() {
         }
     }
     let (done, ()) = tokio::join!(session.interrupt(), async {
-        agent.say(withdraw("r1")).await;
+        agent.send(withdraw("r1")).await;
         agent.serve("interrupt", receipt()).await;
         aborted(&mut agent, &uuid).await;
     });
@@ -295,7 +295,7 @@ async fn an_interrupt_closes_the_question_that_is_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_that_is_not_heard_ends_the_conversation() {
+async fn an_interrupt_without_an_answer_ends_the_conversation() {
     let before = tasks();
     let (session, mut agent) = pair(Session::builder()).await;
     let mut turn = session.prompt("Hi").await.unwrap();
@@ -319,7 +319,7 @@ async fn a_budget_is_for_all_turns_and_lets_those_in_flight_end() {
     for (uuid, total) in [(one, 0.25), (two, 0.5)] {
         agent.init().await;
         agent
-            .say(json!({
+            .send(json!({
                 "type": "result", "subtype": "success", "is_error": false, "result": "x",
                 "total_cost_usd": total, "session_id": "s1", "user_message_uuids": [uuid],
             }))

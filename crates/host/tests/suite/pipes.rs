@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use duologue::handlers::Decision;
-use duologue::{Error, Overflow};
+use duologue::{Error, Overflow, Session};
 use duologue_testkit::fake::{Kind, Script, Step};
 use duologue_testkit::leak::{eventually, is_alive};
 use serde_json::json;
@@ -345,4 +345,32 @@ async fn bytes_that_are_not_a_line_do_not_end_the_stream() {
     assert_eq!(odd, ["malformed_line", "unknown_line", "malformed_line"]);
     drop((turn, all, session));
     play.over().await;
+}
+
+/// A pipe that holds one byte: every read and write is one byte long.
+#[tokio::test]
+async fn a_conversation_of_single_bytes_works() {
+    let (mut agent, host) = super::agent::ends(1);
+    let (reader, writer) = tokio::io::split(host);
+    let builder = Session::builder().on_permission(|_| async { Decision::allow() });
+    let session = tokio::join!(builder.connect(reader, writer), agent.handshake()).0.unwrap();
+    let served = tokio::spawn(async move {
+        for number in 0..3 {
+            let (_, uuid) = agent.prompt().await;
+            agent.init().await;
+            let request = json!({ "subtype": "can_use_tool", "tool_name": "Bash", "input": {} });
+            agent.ask("same", request).await;
+            assert_eq!(agent.read().await["response"]["response"]["behavior"], "allow");
+            agent.raw(b"not JSON \xff\n\n").await;
+            agent.text(&format!("m{number}"), "répondu").await;
+            agent.result(&[&uuid], "répondu").await;
+        }
+        assert!(agent.at_end().await);
+    });
+    for _ in 0..3 {
+        let outcome = session.prompt("go").await.unwrap().outcome().await.unwrap();
+        assert_eq!(outcome.text(), "répondu");
+    }
+    session.close().await.unwrap();
+    served.await.unwrap();
 }

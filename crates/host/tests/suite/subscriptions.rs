@@ -104,7 +104,7 @@ async fn clones_share_one_conversation_and_any_of_them_closes_it() {
     let mut events = session.events();
     let (report, ended) = tokio::join!(closing.close(), async {
         assert!(agent.at_end().await);
-        agent.hang_up().await;
+        agent.close_stdout().await;
         while let Some(_event) = events.next().await.unwrap() {}
     });
     let () = ended;
@@ -142,7 +142,7 @@ async fn turns_events_and_messages_are_streams_that_end_once() {
     assert!(next(&mut turn).await.is_none());
     assert_eq!(turn.outcome().await.unwrap().text(), "Hello");
     // An agent that goes away is one error, and then the end.
-    agent.hang_up().await;
+    agent.close_stdout().await;
     let mut last = None;
     while let Some(event) = next(&mut events).await {
         last = Some(event);

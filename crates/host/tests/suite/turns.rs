@@ -127,7 +127,7 @@ async fn an_interrupt_that_does_not_settle_ends_the_agent() {
 }
 
 #[tokio::test]
-async fn a_receipt_says_whether_a_turn_was_interrupted() {
+async fn a_receipt_states_whether_a_turn_was_interrupted() {
     let play = Play::of(Script::new().turn([Step::Init, Step::Stall]));
     let session = play.start().await;
     assert!(!session.interrupt().await.unwrap().effective);

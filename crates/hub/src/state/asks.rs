@@ -212,6 +212,11 @@ impl Ask {
         }
     }
 
+    /// Whether its answer is on its way to the agent.
+    pub fn is_delivering(&self) -> bool {
+        self.state == AskState::Answered && self.progress == Progress::Delivering
+    }
+
     /// Whether its answer has to be delivered.
     pub fn wants_delivery(&self) -> bool {
         self.state == AskState::Answered && self.progress == Progress::Waiting

@@ -31,8 +31,12 @@ pub enum Record {
     AgentLine(LineRecord),
     /// `lines.host`: a line to the agent.
     HostLine(LineRecord),
+    /// `sessions.conversation`: the agent gave the conversation an id, or another one.
+    Conversation(Conversation),
     /// `turns.started`.
     TurnStarted(TurnStarted),
+    /// `turns.interrupting`: a client wants a turn to end.
+    Interrupting(TurnStarted),
     /// `turns.completed`, `turns.failed`, `turns.cancelled`.
     TurnEnded(TurnEnd, TurnEnded),
     /// `prompts.accepted`.
@@ -87,6 +91,14 @@ pub struct AgentStarted {
 pub struct AgentExited {
     /// Why, for a user.
     pub reason: String,
+}
+
+/// The id of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Conversation {
+    /// As the agent has it.
+    pub id: String,
 }
 
 /// Something that the agent wrote to stderr.
@@ -332,7 +344,9 @@ impl Record {
             Self::Stderr(_) => "agents.stderr",
             Self::AgentLine(_) => "lines.agent",
             Self::HostLine(_) => "lines.host",
+            Self::Conversation(_) => "sessions.conversation",
             Self::TurnStarted(_) => "turns.started",
+            Self::Interrupting(_) => "turns.interrupting",
             Self::TurnEnded(end, _) => end.kind(),
             Self::PromptAccepted(_) => "prompts.accepted",
             Self::Prompt(state, _) => state.kind(),
@@ -349,7 +363,7 @@ impl Record {
         match self {
             Self::AgentLine(_) | Self::Stderr(_) | Self::AskOpened(_) => Origin::Agent,
             Self::TurnStarted(_) | Self::TurnEnded(..) => Origin::Agent,
-            Self::PromptAccepted(_) | Self::AskAnswered(_) => Origin::User,
+            Self::PromptAccepted(_) | Self::AskAnswered(_) | Self::Interrupting(_) => Origin::User,
             _ => Origin::Hub,
         }
     }
@@ -368,7 +382,8 @@ impl Record {
             Self::AgentExited(body) => Body::encode(body),
             Self::Stderr(body) => Body::encode(body),
             Self::AgentLine(body) | Self::HostLine(body) => Body::encode(body),
-            Self::TurnStarted(body) => Body::encode(body),
+            Self::Conversation(body) => Body::encode(body),
+            Self::TurnStarted(body) | Self::Interrupting(body) => Body::encode(body),
             Self::TurnEnded(_, body) => Body::encode(body),
             Self::PromptAccepted(body) => Body::encode(body),
             Self::Prompt(_, body) => Body::encode(body),
@@ -396,7 +411,9 @@ impl Record {
             "sessions.closed" => Ok(Self::Closed),
             "agents.started" => json(body).map(Self::AgentStarted),
             "agents.exited" => json(body).map(Self::AgentExited),
+            "sessions.conversation" => json(body).map(Self::Conversation),
             "turns.started" => json(body).map(Self::TurnStarted),
+            "turns.interrupting" => json(body).map(Self::Interrupting),
             "prompts.accepted" => json(body).map(Self::PromptAccepted),
             "asks.opened" => json(body).map(Self::AskOpened),
             "asks.answered" => json(body).map(Self::AskAnswered),

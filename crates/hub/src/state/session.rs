@@ -14,7 +14,7 @@ use crate::log::Entry;
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum State {
-    /// It was created, and its agent has not been started.
+    /// A prompt waits for an agent to be started.
     Starting,
     /// Nothing runs.
     Idle,
@@ -62,7 +62,9 @@ pub struct SessionState {
     prompts: Prompts,
     asks: Asks,
     has_agent: bool,
-    was_started: bool,
+    had_agent: bool,
+    /// The id of the conversation, as the agent has it.
+    conversation: Option<String>,
     closed: bool,
     failed: Option<String>,
     /// The number of the last turn.
@@ -117,6 +119,16 @@ impl SessionState {
         self.has_agent
     }
 
+    /// Whether an agent was ever started, so that it may have stored the conversation.
+    pub const fn had_agent(&self) -> bool {
+        self.had_agent
+    }
+
+    /// The id of the conversation, as the agent has it. `/clear` changes it.
+    pub fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
     /// Why the agent cannot be run.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
@@ -141,13 +153,20 @@ impl SessionState {
         if self.turn_runs || self.prompts.is_busy() {
             return State::Running;
         }
-        if self.was_started { State::Idle } else { State::Starting }
+        let wants_agent = !self.has_agent && self.prompts.open_count() > 0;
+        if wants_agent { State::Starting } else { State::Idle }
     }
 
     /// The prompt to deliver now, if the session is idle.
     pub fn next_prompt(&self) -> Option<PromptId> {
         let is_idle = !self.closed && self.failed.is_none() && !self.turn_runs;
         if is_idle { self.prompts.next().map(|(id, _)| id) } else { None }
+    }
+
+    /// This hub cannot run the session any more. Nothing is written down: another hub may.
+    pub(crate) fn give_up(&mut self, reason: String) {
+        self.has_agent = false;
+        self.failed = Some(reason);
     }
 
     /// What has to be written down after an agent has died, whether the hub died with it or not.
@@ -197,10 +216,11 @@ impl SessionState {
             Record::Failed(failed) => self.failed = Some(failed.reason),
             Record::Closed => self.closed = true,
             Record::AgentStarted(_) => {
-                (self.has_agent, self.was_started) = (true, true);
+                (self.has_agent, self.had_agent) = (true, true);
                 self.failed = None;
             }
             Record::AgentExited(_) => self.has_agent = false,
+            Record::Conversation(conversation) => self.conversation = Some(conversation.id),
             Record::TurnStarted(started) => {
                 if self.turn_runs || started.turn != self.turn + 1 {
                     return Err(format!("turn {} starts after turn {}", started.turn, self.turn));
@@ -221,7 +241,11 @@ impl SessionState {
             Record::AskDelivering(change) => self.asks.delivering(change.ask)?,
             Record::AskDelivered(change) => self.asks.delivered(change.ask)?,
             Record::AskEnded(state, change) => self.asks.ended(state, change)?,
-            Record::Stderr(_) | Record::AgentLine(_) | Record::HostLine(_) | Record::Other => {}
+            Record::Stderr(_)
+            | Record::AgentLine(_)
+            | Record::HostLine(_)
+            | Record::Interrupting(_)
+            | Record::Other => {}
         }
         Ok(())
     }

@@ -248,7 +248,7 @@ fn it_is_configured_by_variables_and_hides_secrets() {
 
 #[tokio::test]
 async fn https_is_supported() {
-    // Nobody listens there, which is found out only after the client with its certificates was made.
+    // The connection is refused after the client with its certificates was created.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

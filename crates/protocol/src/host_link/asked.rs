@@ -1,4 +1,4 @@
-//! What the agent has asked and the host has not answered.
+//! The open requests of the agent.
 
 use std::collections::HashSet;
 
@@ -9,17 +9,17 @@ use crate::id::RequestId;
 pub(super) struct Asked(HashSet<RequestId>);
 
 impl Asked {
-    /// The agent asks. False if it has asked before: a request may be delivered again.
+    /// Adds a request. False if it is open already: it may be delivered again.
     pub(super) fn asked(&mut self, id: &RequestId) -> bool {
         self.0.insert(id.detach())
     }
 
-    /// The host answers. False if nobody waits for it any more.
+    /// Removes an answered request. False if it is not open.
     pub(super) fn answered(&mut self, id: &RequestId) -> bool {
         self.0.remove(id)
     }
 
-    /// The agent no longer asks. False if it was answered before.
+    /// Removes a withdrawn request. False if it is not open.
     pub(super) fn withdrawn(&mut self, id: &RequestId) -> bool {
         self.0.remove(id)
     }

@@ -1,4 +1,4 @@
-//! What the host has asked and not been answered.
+//! The open requests of the host.
 
 use core::time::Duration;
 use std::collections::{HashMap, VecDeque};
@@ -12,7 +12,7 @@ pub(super) struct Pending {
     made: u64,
     /// Requests that were sent and have not ended.
     in_flight: usize,
-    /// Requests that wait for their turn, in serial mode.
+    /// Requests that wait to be sent, in serial mode.
     held: VecDeque<String>,
 }
 

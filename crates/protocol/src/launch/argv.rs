@@ -46,9 +46,9 @@ pub(super) enum Detour {
     None,
     /// Into a file, which this flag names.
     File(Flag, &'static str),
-    /// Into `initialize`, where it stands anyway.
+    /// Into `initialize`, which has it anyway.
     AlreadyInInitialize,
-    /// Into `initialize`, which the CLI must be told.
+    /// Into `initialize`, with a flag for the CLI.
     ManagedSettings,
 }
 
@@ -59,14 +59,14 @@ struct Entry {
     value: String,
 }
 
-/// The arguments, as they come together.
+/// The arguments, while they are collected.
 pub(super) struct Argv<'a> {
     entries: Vec<Entry>,
     version: Option<&'a CliVersion>,
     budget: ArgvBudget,
 }
 
-/// The arguments, done.
+/// The finished arguments.
 pub(super) struct Finished {
     pub(super) args: Vec<OsString>,
     pub(super) files: Vec<PlannedFile>,
@@ -100,7 +100,7 @@ impl<'a> Argv<'a> {
         self.raw(flag.name, option, Some(value.as_ref()))
     }
 
-    /// A flag and a value that may go elsewhere if it is too long.
+    /// A flag and a value that is passed in another way if it is too long.
     pub(super) fn movable(
         &mut self,
         flag: Flag,
@@ -109,15 +109,15 @@ impl<'a> Argv<'a> {
         detour: Detour,
     ) -> Result<(), LaunchError> {
         flag.demand(self.version, option)?;
-        // A road that this version does not know is none.
+        // Only if this version supports it.
         let known = match &detour {
-            Detour::File(flag, _) => flag.known_to(self.version),
-            Detour::ManagedSettings => MANAGED_SETTINGS_IN_INITIALIZE.known_to(self.version),
+            Detour::File(flag, _) => flag.supported_by(self.version),
+            Detour::ManagedSettings => MANAGED_SETTINGS_IN_INITIALIZE.supported_by(self.version),
             Detour::None | Detour::AlreadyInInitialize => true,
         };
         let token = token(flag.name, OsStr::new(value));
         if !known || token.len() <= self.budget.value {
-            // A file may hold any text, an argument not.
+            // A file can contain any text, an argument cannot.
             no_nul(option, OsStr::new(value))?;
         }
         self.entries.push(Entry {
@@ -173,7 +173,7 @@ impl<'a> Argv<'a> {
         self.entries.iter().any(|entry| entry.flag == flag)
     }
 
-    /// Sends what is too long elsewhere, the longest first, until the rest fits.
+    /// Moves values out of the arguments, the longest first, until the rest fits.
     pub(super) fn finish(mut self) -> Result<Finished, LaunchError> {
         let mut files = Vec::new();
         let mut in_initialize = false;
@@ -207,7 +207,7 @@ impl<'a> Argv<'a> {
         Ok(self.settle(files, in_initialize))
     }
 
-    /// The longest that can go elsewhere, if something must.
+    /// The longest value that can be moved, if one must.
     fn longest_movable(&self) -> Option<usize> {
         let movable = self.entries.iter().enumerate();
         let movable = movable.filter(|(_, entry)| !matches!(entry.detour, Detour::None));
@@ -216,7 +216,7 @@ impl<'a> Argv<'a> {
         must.then_some(at)
     }
 
-    /// Each argument takes a byte more than it holds.
+    /// Each argument needs one byte more than its length.
     fn total(&self) -> usize {
         self.entries.iter().map(|entry| entry.token.len() + 1).sum()
     }
@@ -236,7 +236,7 @@ impl<'a> Argv<'a> {
         Ok(())
     }
 
-    /// Drops the arguments that went elsewhere; the files follow theirs.
+    /// Removes the arguments that were moved.
     fn settle(self, mut files: Vec<PlannedFile>, in_initialize: bool) -> Finished {
         let mut args = Vec::with_capacity(self.entries.len());
         for (at, entry) in self.entries.into_iter().enumerate() {
@@ -259,7 +259,7 @@ impl Entry {
     }
 }
 
-/// `--flag=value`: one argument, whatever the value is.
+/// `--flag=value`: one argument, with any value.
 pub(super) fn token(flag: &str, value: &OsStr) -> OsString {
     let mut token = OsString::with_capacity(flag.len() + 1 + value.len());
     token.push(flag);

@@ -11,7 +11,7 @@ use super::environment::EnvChange;
 use super::options::Launch;
 
 impl Launch {
-    /// One with nothing set.
+    /// Creates options with nothing set.
     pub fn new() -> Self {
         Self::default()
     }
@@ -33,7 +33,7 @@ impl Launch {
         self
     }
 
-    /// When the model calls the first tool, the second is meant.
+    /// Runs the second tool when the model calls the first.
     #[must_use]
     pub fn tool_alias(mut self, called: impl Into<Text>, meant: impl Into<Text>) -> Self {
         self.tool_aliases.insert(called, meant.into());
@@ -42,8 +42,8 @@ impl Launch {
 
     /// Callbacks of the host for an event such as `PreToolUse`.
     ///
-    /// A matcher that blocks on failure needs a CLI that says `hook_on_failure_supported` in its
-    /// answer to `initialize`: older ones ignore it.
+    /// A matcher that blocks on failure needs a CLI with `hook_on_failure_supported` in its answer to
+    /// `initialize`: older ones ignore it.
     ///
     /// ```
     /// use duologue_protocol::CallbackId;
@@ -115,7 +115,7 @@ impl Launch {
         self
     }
 
-    /// Sets a variable of the environment. It goes before everything that other options say.
+    /// Sets an environment variable. It overrides other options.
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), EnvChange::Set(value.into())));
@@ -151,7 +151,7 @@ impl Launch {
         self
     }
 
-    /// Whether it was chosen who answers when the agent asks for permission.
+    /// Whether [`permission_prompts`](Self::permission_prompts) or a permission tool is set.
     pub fn has_permission_prompts(&self) -> bool {
         self.permission_prompts.is_some() || self.permission_prompt_tool.is_some()
     }
@@ -166,7 +166,7 @@ impl Launch {
         !self.hooks.is_empty() || !self.sdk_mcp_servers.is_empty()
     }
 
-    /// What to start if the agent says that there is no such conversation: only
+    /// What to start if the conversation does not exist: only
     /// [`Conversation::ResumeOrNew`](super::Conversation::ResumeOrNew) has it.
     ///
     /// ```

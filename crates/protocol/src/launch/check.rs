@@ -1,4 +1,4 @@
-//! What contradicts itself, or cannot work with any CLI.
+//! Options that contradict each other, or that no CLI supports.
 
 use crate::control::McpServerConfig;
 use crate::id::SessionId;
@@ -11,7 +11,7 @@ use super::options::Launch;
 
 type Checked = Result<(), LaunchError>;
 
-/// Everything that can be told without knowing the version.
+/// Everything that can be checked without the version.
 pub(super) fn all(launch: &Launch) -> Checked {
     models(launch)?;
     tools(launch)?;
@@ -58,7 +58,7 @@ fn tools(launch: &Launch) -> Checked {
 }
 
 /// A rule must stay one rule: the CLI splits its lists at commas and spaces outside parentheses, and
-/// the first `)` closes them, whatever stands before it.
+/// the first `)` closes them, also after a backslash.
 fn rule(option: &'static str, text: &str) -> Checked {
     not_blank(option, text)?;
     let mut inside = false;
@@ -97,7 +97,7 @@ fn skill(name: &str) -> Checked {
         return invalid("give the name without the slash");
     }
     if name == "*" || name.ends_with(":*") || name.ends_with(" *") {
-        return invalid("a name is no pattern; use Skills::All for all");
+        return invalid("a name cannot be a pattern; use Skills::All for all");
     }
     if name.ends_with('\\') || name.contains("\\\\") {
         return invalid("such backslashes are escapes in a rule");
@@ -110,7 +110,7 @@ fn permissions(launch: &Launch) -> Checked {
         if let Some(prompts) = launch.permission_prompts {
             let why = match prompts {
                 PermissionPrompts::Host => "either the host answers or the tool does",
-                PermissionPrompts::Nobody => "if nobody is asked, neither is the tool",
+                PermissionPrompts::Deny => "if everything is denied, the tool is never called",
             };
             let (first, second) = ("permission_prompts", "permission_prompt_tool");
             return Err(LaunchError::contradiction(first, second, why));
@@ -125,7 +125,7 @@ fn permissions(launch: &Launch) -> Checked {
         return Err(LaunchError::contradiction(
             "permission_mode(BypassPermissions)",
             "allow_dangerously_skip_permissions(false)",
-            "say both if everything is to be allowed",
+            "set both to allow everything",
         ));
     }
     launch
@@ -170,7 +170,7 @@ fn servers(launch: &Launch) -> Checked {
     }
     for (name, _) in launch.sdk_mcp_server_manifests.iter() {
         if launch.sdk_mcp_servers.get(name).is_none() {
-            let why = "there is no sdk_mcp_server of that name";
+            let why = "no sdk_mcp_server has that name";
             return Err(LaunchError::invalid("sdk_mcp_server_manifest", name, why));
         }
     }
@@ -202,7 +202,7 @@ fn numbers(launch: &Launch) -> Checked {
         _ => {}
     }
     if launch.thinking.is_some() && launch.max_thinking_tokens.is_some() {
-        let why = "both say how much the model thinks; use thinking";
+        let why = "both limit thinking; use thinking";
         return Err(LaunchError::contradiction("thinking", "max_thinking_tokens", why));
     }
     Ok(())
@@ -215,7 +215,7 @@ fn settings(launch: &Launch) -> Checked {
     }
     if launch.managed_settings.is_none() && launch.managed_settings_delivery == Delivery::Initialize
     {
-        let why = "there are no settings to deliver";
+        let why = "no managed settings are set";
         return Err(LaunchError::contradiction(
             "managed_settings_delivery(Initialize)",
             "no managed_settings",
@@ -249,8 +249,8 @@ fn conversation(launch: &Launch) -> Checked {
     }
 }
 
-/// An old conversation may be named by its title, so that only nothing is no name. The prompt of a
-/// dropped turn may be empty: the official SDKs pass that on as well.
+/// A title may name an old conversation, so every text except an empty one is accepted. The prompt of a dropped turn may be
+/// empty: the official SDKs accept that as well.
 fn old(id: &SessionId, cut: Option<&Cut>) -> Checked {
     cut.map_or(Ok(()), |cut| not_blank("conversation", cut.after.as_str()))?;
     not_blank("conversation", id.as_str())

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use crate::json::RawObject;
 use crate::wire::words;
 
-/// Stands between the texts of a [`SystemPrompt::Custom`]: what is before it is the same for every
-/// session and may be cached, what is after it is not.
+/// A separator between the texts of a [`SystemPrompt::Custom`]: the texts before it are the same for every session and may
+/// be cached, those after it are not.
 pub const SYSTEM_PROMPT_DYNAMIC_BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
 
-/// What the model is told before everything else.
+/// The system prompt.
 ///
 /// The official SDKs send an *empty* prompt where none is given. Here that is
 /// [`Empty`](Self::Empty), and the default is the CLI's own.
@@ -29,13 +29,13 @@ pub enum SystemPrompt {
     /// The CLI's own.
     #[default]
     Default,
-    /// The CLI's own, and this after it.
+    /// The CLI's own, followed by this text.
     Append(String),
-    /// The CLI's own, and what stands in this file after it.
+    /// The CLI's own, followed by the content of this file.
     AppendFile(PathBuf),
     /// These texts instead. See [`SYSTEM_PROMPT_DYNAMIC_BOUNDARY`].
     Custom(Vec<String>),
-    /// What stands in this file instead.
+    /// The content of this file instead.
     File(PathBuf),
     /// Nothing.
     Empty,
@@ -77,14 +77,14 @@ pub enum Skills {
 
 /// Who answers when the agent asks for permission.
 ///
-/// If nothing is chosen, nobody is asked: what would need permission is denied.
+/// If nothing is chosen, calls that need permission are denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionPrompts {
-    /// The host, by `can_use_tool` requests. Without it there are no questions and no plans either.
+    /// The host, by `can_use_tool` requests. Questions and plans need it, too.
     Host,
-    /// Nobody: what would need permission is denied.
-    Nobody,
+    /// Calls that need permission are denied.
+    Deny,
 }
 
 /// How the model thinks.
@@ -157,7 +157,7 @@ words! {
 words! {
     /// Which settings files are read.
     SettingSource {
-        /// The person's own.
+        /// The user's.
         User = "user",
         /// The project's.
         Project = "project",
@@ -196,7 +196,7 @@ impl From<RawObject> for Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Plugin {
-    /// Where it lies.
+    /// Its folder.
     pub path: PathBuf,
     /// Do not look for MCP servers in it.
     pub skip_mcp_discovery: bool,

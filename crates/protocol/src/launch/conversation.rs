@@ -36,8 +36,7 @@ pub enum Conversation {
     },
     /// The old one with this id, a UUID; if there is none, a new one with this id.
     ///
-    /// Only the CLI knows whether there is one. The plan says `--resume`. If the agent answers that
-    /// there is no such conversation, the host starts [`Launch::fallback`](super::Launch::fallback).
+    /// The plan has `--resume`. If the agent answers that the conversation does not exist, the host starts [`Launch::fallback`](super::Launch::fallback).
     ResumeOrNew(SessionId),
     /// The newest one of the working directory.
     Continue,
@@ -83,7 +82,7 @@ impl Conversation {
         Self::ForkContinue { id: None }
     }
 
-    /// What to try if there is no such conversation: only [`ResumeOrNew`](Self::ResumeOrNew) has it.
+    /// What to try if the conversation does not exist: only [`ResumeOrNew`](Self::ResumeOrNew) has it.
     #[must_use]
     pub fn fallback(&self) -> Option<Self> {
         match self {
@@ -99,7 +98,7 @@ impl Cut {
         Self { after: message.into(), drops_turn: None }
     }
 
-    /// And lose nothing but the turn of this prompt.
+    /// Drops only the turn of this prompt.
     #[must_use]
     pub fn drops(mut self, prompt: impl Into<Uuid>) -> Self {
         self.drops_turn = Some(prompt.into());

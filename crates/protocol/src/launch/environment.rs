@@ -6,9 +6,8 @@ use std::fmt;
 use super::error::LaunchError;
 use super::options::Launch;
 
-/// What an outer Claude Code, or a developer's shell, leaves in the environment and an agent must
-/// not find there. With the first ones it refuses to start, writes no transcript or takes itself
-/// for a child; the last ones make it print text between its lines.
+/// The variables of an outer Claude Code or a developer's shell that an agent must not inherit. With the first ones it
+/// refuses to start, writes no transcript or acts as a child; with the last ones it prints text between its lines.
 pub const OUTER_MARKS: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -28,7 +27,7 @@ pub const OUTER_MARKS: &[&str] = &[
     "DEBUG",
 ];
 
-/// What becomes of a variable. Its value may be secret, so that `Debug` does not show it.
+/// A change of a variable. Its value may be secret, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a variable is set or it is not")]
 pub enum EnvChange {
@@ -65,7 +64,7 @@ impl Changes {
     }
 }
 
-/// All changes: marks go, options come, and what the caller says goes before both.
+/// All changes: marks are removed, options are set, and the caller's variables override both.
 pub(super) fn changes(launch: &Launch) -> Result<Vec<(OsString, EnvChange)>, LaunchError> {
     let mut changes = Changes::default();
     if !launch.keep_outer_marks {

@@ -15,7 +15,7 @@ use super::version::CliVersion;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// Two options cannot stand together.
+    /// Two options contradict each other.
     #[non_exhaustive]
     Contradiction {
         /// The one.
@@ -35,17 +35,17 @@ pub enum LaunchError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// This version of the CLI does not know the option.
+    /// This version of the CLI does not support the option.
     #[non_exhaustive]
     Unsupported {
         /// The option.
         option: &'static str,
         /// The version at hand.
         version: CliVersion,
-        /// The newest version that is known not to know it.
+        /// The newest version that is known not to support it.
         missing_in: CliVersion,
     },
-    /// A value is too long for a command line, and there is no other road.
+    /// A value is too long for a command line, and cannot be passed in another way.
     #[non_exhaustive]
     TooLong {
         /// The flag.

@@ -1,7 +1,7 @@
-//! The flags, and which versions know them.
+//! The flags, and which versions support them.
 //!
-//! Read out of the CLIs 1.0.128, 2.0.77, 2.1.52, 2.1.197 and newer. Between the newest that does not
-//! know a flag and the oldest that does, nobody looked: there the flag is tried, and the CLI decides.
+//! Read out of the CLIs 1.0.128, 2.0.77, 2.1.52, 2.1.197 and newer. Versions between the newest that
+//! does not support a flag and the oldest that does were not tested: there the flag is passed, and the CLI decides.
 
 use super::error::LaunchError;
 use super::version::CliVersion;
@@ -11,17 +11,17 @@ use super::version::CliVersion;
 pub(super) struct Flag {
     /// As it is written: `--model`.
     pub(super) name: &'static str,
-    /// The newest version that is known not to know it.
+    /// The newest version that is known not to support it.
     missing_in: Option<CliVersion>,
 }
 
 impl Flag {
-    /// Whether this version may know it.
-    pub(super) fn known_to(self, version: Option<&CliVersion>) -> bool {
+    /// Whether this version may support it.
+    pub(super) fn supported_by(self, version: Option<&CliVersion>) -> bool {
         self.demand(version, self.name).is_ok()
     }
 
-    /// Fails if this version does not know it.
+    /// Fails if this version does not support it.
     pub(super) fn demand(
         self,
         version: Option<&CliVersion>,
@@ -31,7 +31,7 @@ impl Flag {
     }
 }
 
-/// Fails if this version is known not to know the option.
+/// Fails if this version is known not to support the option.
 pub(super) fn newer_than(
     missing_in: CliVersion,
     version: Option<&CliVersion>,
@@ -115,7 +115,7 @@ flags! {
     VERBOSE = "--verbose",
 }
 
-/// What [`Launch::extra_arg`](super::Launch::extra_arg) may not say: the wire depends on the first
+/// What [`Launch::extra_arg`](super::Launch::extra_arg) may not set: the protocol depends on the first
 /// ones, and the others have one typed choice.
 pub(super) const RESERVED: &[Flag] = &[
     INPUT_FORMAT,

@@ -66,7 +66,7 @@ fn prompts(launch: &Launch, version: Option<&CliVersion>, out: &mut Initialize) 
         Some(SystemPrompt::Custom(texts)) if !texts.is_empty() => {
             out.system_prompt = Field::Value(texts.iter().map(Text::from).collect());
         }
-        // No text at all would leave the CLI's own prompt in place.
+        // Without a text, the CLI would use its own prompt.
         Some(SystemPrompt::Custom(_) | SystemPrompt::Empty) => {
             out.system_prompt = Field::Value(vec![Text::default()]);
         }
@@ -121,11 +121,11 @@ fn plugins(launch: &Launch) -> Result<Vec<PluginRef>, LaunchError> {
     launch.plugins.iter().map(plugin).collect()
 }
 
-/// The options that this version reads over: no flag that it would refuse, and no effect either.
+/// The options that this version ignores.
 pub(super) fn unheeded(launch: &Launch, version: Option<&CliVersion>) -> Vec<&'static str> {
-    /// The newest that does not heed a verbatim prompt.
+    /// The newest that ignores verbatim prompts.
     const BEFORE_VERBATIM: CliVersion = CliVersion::new(2, 1, 247);
-    /// The newest that does not know snapshots of the system prompt.
+    /// The newest that does not support snapshots of the system prompt.
     const BEFORE_SNAPSHOT: CliVersion = CliVersion::new(2, 1, 256);
     let Some(version) = version else { return Vec::new() };
     let configs = launch.sdk_mcp_servers.iter().any(|(_, config)| config.is_some());

@@ -20,8 +20,8 @@ use super::choice::{
 use super::conversation::Conversation;
 use super::environment::EnvChange;
 
-/// Makes the struct and the setters. `one`: the last value counts. `many`: each call adds to what
-/// is there. `listed`: each call replaces the list, and an empty list is not the same as none.
+/// Makes the struct and the setters. `one`: the last value counts. `many`: each call adds to the
+/// list. `listed`: each call replaces the list, and an empty list is not the same as none.
 /// `plain` and `switch`: as `one`, without a conversion; a `switch` always has a value. `kept`: set by a method in `builder.rs`.
 macro_rules! options {
     (@type one $ty:ty) => { Option<$ty> };
@@ -76,8 +76,8 @@ macro_rules! options {
     ($($(#[doc = $option_doc:literal])* $name:ident: $kind:ident $ty:ty),* $(,)?) => {
         /// How an agent is started: every option of the official SDKs, as data.
         ///
-        /// Nothing is sent for an option that is not set: then the CLI decides. Options that hold lists
-        /// add to what was there before, unless they say otherwise.
+        /// Nothing is sent for an option that is not set, so the CLI's default applies. Options with lists add to the list, unless
+        /// their documentation states that they replace it.
         ///
         /// ```
         /// use duologue_protocol::launch::{Effort, Launch, Thinking};
@@ -118,12 +118,12 @@ macro_rules! __launch_options {
             agent: one String,
             agents: kept Map<AgentDefinition>,
 
-            /// What the model is told before everything else. A text replaces the CLI's own prompt.
+            /// The system prompt. A text replaces the CLI's own prompt.
             system_prompt: one SystemPrompt,
-            /// Keep facts about this machine out of the system prompt, so that it can be cached for
-            /// everybody. Only with the CLI's own prompt.
+            /// Keep facts about this machine out of the system prompt, so that all users can share its cache. Only with the CLI's
+            /// own prompt.
             exclude_dynamic_sections: plain bool,
-            /// Whether the system prompt is made once. False: anew for every request.
+            /// Whether the system prompt is built once. False: for every request.
             system_prompt_snapshot: plain bool,
             /// Replaces the instructions of plan mode.
             plan_mode_instructions: one Text,
@@ -137,7 +137,7 @@ macro_rules! __launch_options {
             tool_aliases: kept Map<Text>,
             /// How the previews of questions are written.
             question_preview: one QuestionPreview,
-            /// Which skills may be used without asking.
+            /// Which skills need no permission.
             skills: plain Skills,
 
             /// How the agent decides what it may do.
@@ -161,8 +161,7 @@ macro_rules! __launch_options {
 
             /// How the model thinks.
             thinking: plain Thinking,
-            /// At most this many tokens of thinking; 0 for none. The older way to say it: see
-            /// [`thinking`](Self::thinking).
+            /// The maximum number of thinking tokens; 0 for none. The older form of [`thinking`](Self::thinking).
             max_thinking_tokens: plain u32,
             /// How hard the model works.
             effort: one Effort,
@@ -170,7 +169,7 @@ macro_rules! __launch_options {
             max_turns: plain u32,
             /// How many dollars the session may cost.
             max_budget_usd: plain f64,
-            /// How many tokens the model is told that it has for its task.
+            /// The token budget of the task, as the model sees it.
             task_budget: plain u64,
             /// Beta features of the API.
             betas: many String,
@@ -179,7 +178,7 @@ macro_rules! __launch_options {
 
             /// Settings that count as if they had been given as flags.
             settings: one Settings,
-            /// How commands are fenced in: laid over the `sandbox` of the [`settings`](Self::settings).
+            /// The sandbox of commands: merged over the `sandbox` of the [`settings`](Self::settings).
             sandbox: plain RawObject,
             /// Settings that cannot be changed.
             managed_settings: plain RawObject,
@@ -206,19 +205,19 @@ macro_rules! __launch_options {
             /// A title for a new conversation.
             title: one Text,
 
-            /// Tell answers while they are being written.
+            /// Stream answers while they are being written.
             partial_messages: switch bool,
-            /// Tell when the hooks of settings files run.
+            /// Report when the hooks of settings files run.
             hook_events: switch bool,
-            /// Tell what sub-agents say.
+            /// Forward the messages of subagents.
             forward_subagent_text: plain bool,
             /// Suggest what to ask next.
             prompt_suggestions: plain bool,
-            /// Say what sub-agents are doing.
+            /// Report the progress of subagents.
             agent_progress_summaries: plain bool,
-            /// Tell prompts when they are taken.
+            /// Echo prompts when they are taken.
             replay_user_messages: switch bool,
-            /// Tell when the session becomes busy or idle.
+            /// Report when the session becomes busy or idle.
             session_state_events: switch bool,
             /// The dialogs that the host can show. Replaces an older list.
             supported_dialog_kinds: listed Text,
@@ -236,12 +235,11 @@ macro_rules! __launch_options {
             debug_file: one PathBuf,
             /// The working directory. The host starts the process there.
             cwd: one PathBuf,
-            /// The agent's own configuration directory, instead of the person's. Several agents that
-            /// share one may damage it.
+            /// The configuration directory of the agent, instead of the user's. Several agents that share one may damage it.
             config_dir: one PathBuf,
-            /// What the program that starts the agent is called, for the API.
+            /// The name of the program that starts the agent, for the API.
             client_app: one String,
-            /// What transcripts call the program that starts the agent. The CLI says `sdk-cli`.
+            /// The name of the program that starts the agent, in transcripts. The CLI's default is `sdk-cli`.
             entrypoint: one String,
             /// Leave the [marks of an outer Claude Code](crate::launch::OUTER_MARKS) in the environment.
             keep_outer_marks: switch bool,
@@ -249,8 +247,7 @@ macro_rules! __launch_options {
             extra_args: kept Vec<(String, Option<OsString>)>,
             /// Let the CLI wait for `initialize` before it starts up. It must then be the first line.
             await_initialize: switch bool,
-            /// What `initialize` says besides: for fields that have no option of their own. Options go
-            /// before it.
+            /// Further fields of `initialize`, which have no option of their own. Options override them.
             initialize: plain Initialize,
             /// How long the command line may be.
             argv_budget: switch ArgvBudget,

@@ -14,35 +14,34 @@ use super::options::Launch;
 use super::version::CliVersion;
 use super::{check, handshake, to_flags};
 
-/// How to start the agent: what [`Launch::plan`] gives a host to do.
+/// How to start the agent: the result of [`Launch::plan`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LaunchPlan {
     /// The arguments, without the program. Those of [`files`](Self::files) still hold placeholders.
     pub args: Vec<OsString>,
-    /// What changes in the environment that the agent inherits. Each name stands here once.
+    /// Changes of the environment that the agent inherits. Each name occurs once.
     pub env: Vec<(OsString, EnvChange)>,
     /// The handshake to send.
     pub initialize: Initialize,
-    /// Whether the handshake must be the first line: the CLI waits for it, and dies of another.
+    /// Whether the handshake must be the first line: the CLI waits for it, and exits on another.
     pub initialize_first: bool,
-    /// What is too long for the arguments. The host writes each to a file that only its owner can
-    /// read, tells its path with [`place`](Self::place), and removes it when the agent is gone.
+    /// Values that are too long for the arguments. The host writes each to a file that only its owner can read, sets its path
+    /// with [`place`](Self::place), and removes it when the agent has ended.
     pub files: Vec<PlannedFile>,
     /// The host stamps `client_composed` on every prompt.
     pub verbatim_prompts: bool,
     /// The directory to start the agent in; `None` for the host's own.
     pub cwd: Option<PathBuf>,
-    /// The options that this version of the CLI reads over: they have no effect, and no harm comes
-    /// of them. Worth a notice.
+    /// The options that this version of the CLI ignores.
     pub unheeded: Vec<&'static str>,
 }
 
-/// A value that travels as a file.
+/// A value that is passed as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlannedFile {
-    /// What stands in the arguments until the path is known.
+    /// The placeholder in the arguments until the path is known.
     pub placeholder: String,
     /// What to write.
     pub contents: String,
@@ -53,7 +52,7 @@ pub struct PlannedFile {
 }
 
 impl LaunchPlan {
-    /// Tells where the file of this number was written: puts the path in place of its placeholder.
+    /// Sets the path of the file with this index: replaces its placeholder.
     ///
     /// ```
     /// use duologue_protocol::launch::{ArgvBudget, Launch, Settings};
@@ -79,8 +78,8 @@ impl Launch {
     /// What these options become for this version of the CLI; `None` for the newest.
     ///
     /// # Errors
-    /// If the options contradict each other, if this version does not know one of them, or if
-    /// something is too long and has no other road.
+    /// If the options contradict each other, if this version does not support one of them, or if a value is
+    /// too long and cannot be passed in another way.
     ///
     /// ```
     /// use duologue_protocol::launch::{CliVersion, Launch, LaunchError};

@@ -20,7 +20,7 @@ use super::version::CliVersion;
 
 type Done = Result<(), LaunchError>;
 
-/// Older CLIs take the system prompt as a flag only, and serve the host's MCP servers surest that way.
+/// Older CLIs accept the system prompt as a flag only, and the host's MCP servers most reliably.
 pub(super) fn by_flags(version: Option<&CliVersion>) -> bool {
     version.is_some_and(|version| *version <= V2_1_52)
 }
@@ -80,7 +80,7 @@ fn model(launch: &Launch, argv: &mut Argv<'_>) -> Done {
     if let Some(tokens) = launch.task_budget {
         argv.value(flags::TASK_BUDGET, "task_budget", tokens.to_string())?;
     }
-    // The CLI takes "a,b" for one beta, so that each has a flag of its own.
+    // The CLI reads "a,b" as one beta, so each has a flag of its own.
     for beta in &launch.betas {
         argv.value(flags::BETAS, "betas", beta)?;
     }
@@ -105,14 +105,14 @@ fn thinking(thinking: &Thinking, option: &'static str, argv: &mut Argv<'_>) -> D
             argv.value(flags::MAX_THINKING_TOKENS, option, tokens.to_string())?;
             show(argv, display)
         }
-        Thinking::Disabled if flags::THINKING.known_to(argv.version()) => {
+        Thinking::Disabled if flags::THINKING.supported_by(argv.version()) => {
             argv.value(flags::THINKING, option, "disabled")
         }
         Thinking::Disabled => argv.value(flags::MAX_THINKING_TOKENS, option, "0"),
     }
 }
 
-/// Only what does not go into `initialize`: files, and everything for older CLIs.
+/// Only what is not part of `initialize`: files, and everything for older CLIs.
 fn prompt(launch: &Launch, argv: &mut Argv<'_>) -> Done {
     let option = "system_prompt";
     let old = by_flags(argv.version());
@@ -174,13 +174,13 @@ fn permissions(launch: &Launch, argv: &mut Argv<'_>) -> Done {
             PermissionMode::DontAsk => newer_than(V1, argv.version(), "permission_mode(DontAsk)")?,
             _ => {}
         }
-        // Every version knows "default", only new ones know its other name.
+        // Every version supports "default", only new ones its other name.
         let mode = if *mode == PermissionMode::Manual { &PermissionMode::Default } else { mode };
         argv.value(flags::PERMISSION_MODE, "permission_mode", mode.as_str())?;
     }
-    // Old versions begin in that mode without being allowed to; later they do not change into it.
+    // Old versions may start in that mode without this flag, but not change into it later.
     let begins = launch.permission_mode == Some(PermissionMode::BypassPermissions);
-    let needless = begins && !flags::ALLOW_BYPASS.known_to(argv.version());
+    let needless = begins && !flags::ALLOW_BYPASS.supported_by(argv.version());
     if launch.allow_dangerously_skip_permissions && !needless {
         argv.switch(flags::ALLOW_BYPASS, "allow_dangerously_skip_permissions")?;
     }
@@ -189,11 +189,11 @@ fn permissions(launch: &Launch, argv: &mut Argv<'_>) -> Done {
         Some(PermissionPrompts::Host) => {
             argv.value(flags::PERMISSION_PROMPT_TOOL, "permission_prompts", "stdio")?;
         }
-        Some(PermissionPrompts::Nobody) if flags::PERMISSION_PROMPTS.known_to(argv.version()) => {
+        Some(PermissionPrompts::Deny) if flags::PERMISSION_PROMPTS.supported_by(argv.version()) => {
             argv.value(flags::PERMISSION_PROMPTS, "permission_prompts", "none")?;
         }
-        // Older CLIs ask nobody unless they are told whom.
-        Some(PermissionPrompts::Nobody) => {}
+        // Older CLIs deny unless there is a flag.
+        Some(PermissionPrompts::Deny) => {}
     }
     if let Some(tool) = &launch.permission_prompt_tool {
         argv.value(flags::PERMISSION_PROMPT_TOOL, "permission_prompt_tool", tool)?;
@@ -266,7 +266,7 @@ fn settings(launch: &Launch, argv: &mut Argv<'_>) -> Done {
     Ok(())
 }
 
-/// The settings, with the sandbox laid over theirs.
+/// The settings, merged with the sandbox.
 fn merge(settings: &RawObject, sandbox: &RawObject) -> Result<String, LaunchError> {
     let read = |json: &RawObject, option| {
         json.to_value().map_err(|_| {
@@ -348,7 +348,7 @@ fn switches(launch: &Launch, argv: &mut Argv<'_>) -> Done {
         (launch.partial_messages, flags::PARTIAL_MESSAGES, "partial_messages"),
         (launch.hook_events, flags::HOOK_EVENTS, "hook_events"),
         (launch.replay_user_messages, flags::REPLAY_USER_MESSAGES, "replay_user_messages"),
-        // A file for it says as much.
+        // `--debug-file` implies it.
         (launch.debug && launch.debug_file.is_none(), flags::DEBUG, "debug"),
     ];
     for (on, flag, option) in switches {
@@ -381,7 +381,7 @@ fn extras(launch: &Launch, argv: &mut Argv<'_>) -> Done {
             return Err(LaunchError::invalid(option, &flag, why));
         }
         if argv.has(&flag) {
-            return Err(LaunchError::invalid(option, &flag, "another option says it already"));
+            return Err(LaunchError::invalid(option, &flag, "another option sets it already"));
         }
         argv.raw(&flag, option, value.as_deref())?;
     }
@@ -395,7 +395,7 @@ fn await_initialize(argv: &mut Argv<'_>, option: &'static str) -> Done {
     argv.switch(flags::AWAIT_INITIALIZE, option)
 }
 
-/// A path that the CLI cannot take for JSON.
+/// A path that the CLI does not read as JSON.
 fn not_json(path: &OsStr) -> OsString {
     let mut marked = OsString::new();
     if matches!(path.as_encoded_bytes().first(), Some(b'{' | b'[' | b' ')) {

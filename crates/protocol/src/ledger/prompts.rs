@@ -1,4 +1,4 @@
-//! Prompts: sent, queued, taken, merged, taken back.
+//! Prompts: sent, queued, taken, merged, cancelled.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::text::Text;
 use super::seen::Seen;
 use crate::budget::{Budget, Charge};
 
-/// How many prompts may wait. A host that sends more is not followed any further.
+/// How many prompts may wait. If there are more, the oldest are forgotten.
 const MOST_WAITING: usize = 4096;
 
 /// The prompts that wait to be taken.
@@ -18,7 +18,7 @@ pub(crate) struct Prompts {
     waiting: VecDeque<Prompt>,
     /// Prompts that were sent or listed.
     known: Seen,
-    /// Prompts that were taken or taken back.
+    /// Prompts that were taken or cancelled.
     settled: Seen,
 }
 
@@ -26,9 +26,9 @@ pub(crate) struct Prompts {
 pub(crate) struct Prompt {
     pub(crate) uuid: Option<Uuid>,
     text: Option<Text>,
-    /// The room that it takes.
+    /// Its share of the budget.
     _charge: Option<Charge>,
-    /// The agent has listed it as waiting: so it will say when it is taken.
+    /// The agent has listed it as waiting, so it will report when it takes it.
     listed: bool,
 }
 
@@ -37,8 +37,8 @@ impl Prompts {
         Self { budget, ..Self::default() }
     }
 
-    /// The host has sent a prompt, or the agent tells of one. False if it was known before: the agent
-    /// swallows a second prompt of the same name.
+    /// The host has sent a prompt, or the agent has listed one. False if its uuid was known before: the agent ignores a
+    /// second prompt with the same uuid.
     pub(crate) fn sent(&mut self, uuid: Option<&Uuid>, text: Option<Text>) -> bool {
         if let Some(uuid) = uuid
             && !self.known.note(uuid.as_str())
@@ -48,7 +48,7 @@ impl Prompts {
         if self.waiting.len() == MOST_WAITING {
             self.waiting.pop_front();
         }
-        // Without room for its text, only its name tells that it was taken.
+        // If its text does not fit into the budget, the prompt is recognised by its uuid only.
         let charge = self.budget.charge(text.as_ref().map_or(0, Text::retained));
         let text = text.filter(|_| charge.is_some());
         let uuid = uuid.map(Uuid::detach);
@@ -56,7 +56,7 @@ impl Prompts {
         true
     }
 
-    /// The prompt of that name is settled now. `None` if it was before.
+    /// Settles the prompt with this uuid. `None` if it was settled before.
     pub(crate) fn settle(&mut self, uuid: &Uuid) -> Option<Prompt> {
         if !self.settled.note(uuid.as_str()) {
             return None;
@@ -72,7 +72,7 @@ impl Prompts {
         }))
     }
 
-    /// The agent says that this prompt waits.
+    /// The agent reports that this prompt waits.
     pub(crate) fn listed(&mut self, uuid: &Uuid) {
         let waits = |prompt: &&mut Prompt| prompt.uuid.as_ref() == Some(uuid);
         if let Some(prompt) = self.waiting.iter_mut().find(waits) {
@@ -80,8 +80,7 @@ impl Prompts {
         }
     }
 
-    /// The prompt that has waited longest is settled now. Those that the agent has listed only count if
-    /// `listed_too`.
+    /// Settles the oldest prompt. Prompts that the agent has listed count only if `listed_too`.
     pub(crate) fn settle_oldest(&mut self, listed_too: bool) -> Option<Prompt> {
         let at = self.waiting.iter().position(|prompt| listed_too || !prompt.listed)?;
         let prompt = self.waiting.remove(at)?;
@@ -91,7 +90,7 @@ impl Prompts {
         Some(prompt)
     }
 
-    /// The prompts whose texts, joined by newlines, are this text, are settled now.
+    /// Settles the prompts whose texts, joined by newlines, are this text.
     pub(crate) fn settle_text(&mut self, text: &str) -> Vec<Prompt> {
         let start = self.waiting.iter().position(|prompt| {
             prompt.text.as_ref().is_some_and(|known| text.starts_with(known.as_str()))
@@ -124,12 +123,12 @@ impl Prompts {
         !self.waiting.is_empty()
     }
 
-    /// Whether a prompt of that name is known.
+    /// Whether a prompt with this uuid is known.
     pub(crate) fn is_known(&self, uuid: &Uuid) -> bool {
         self.known.contains(uuid.as_str())
     }
 
-    /// Whether the prompt of that name was taken or taken back.
+    /// Whether the prompt with this uuid was taken or cancelled.
     pub(crate) fn is_settled(&self, uuid: &Uuid) -> bool {
         self.settled.contains(uuid.as_str())
     }

@@ -17,7 +17,7 @@ pub(crate) enum Reading {
     MayHaveBegun { prompts: Vec<Uuid> },
     /// The main agent wrote something.
     Spoke,
-    /// A turn ends, with a result that stands in for the one that could not be decoded.
+    /// A turn ends. This result replaces the one that could not be decoded.
     Ended { result: Box<TurnResult> },
     /// The state of a prompt.
     Command { uuid: Uuid, state: CommandState },
@@ -83,7 +83,7 @@ impl Reading {
     fn of_salvage(line: &Salvage<'_>, fault: &str) -> Self {
         let kind = line.kind();
         match kind.as_deref() {
-            Some("result") => Self::stand_in(line, fault),
+            Some("result") => Self::replacement(line, fault),
             Some("system") => Self::of_salvaged_system(line, fault),
             Some("command_lifecycle") => {
                 match (line.string("command_uuid"), line.string("state")) {
@@ -107,7 +107,7 @@ impl Reading {
             // A new kind of line, or one whose type is garbled.
             Some(_) if line.looks_like_a_result() => Self::Unclear,
             Some(_) => Self::Nothing,
-            None if line.looks_like_a_result() => Self::stand_in(line, fault),
+            None if line.looks_like_a_result() => Self::replacement(line, fault),
             None if line.looks_like_a_message() => Self::Unclear,
             None => Self::Nothing,
         }
@@ -120,7 +120,7 @@ impl Reading {
                 let prompts = line.strings("user_message_uuids").into_iter().map(Uuid::from);
                 Self::MayHaveBegun { prompts: prompts.collect() }
             }
-            Some("result") => Self::stand_in(line, fault),
+            Some("result") => Self::replacement(line, fault),
             Some("session_state_changed") => match line.string("state") {
                 Some("idle") => Self::Idle,
                 _ => Self::Unclear,
@@ -140,7 +140,7 @@ impl Reading {
     }
 
     /// A result in place of one that could not be decoded.
-    fn stand_in(line: &Salvage<'_>, fault: &str) -> Self {
+    fn replacement(line: &Salvage<'_>, fault: &str) -> Self {
         let error = format!("the result is malformed: {fault}");
         let mut result = TurnResult::new()
             .subtype(ResultSubtype::ErrorDuringExecution)

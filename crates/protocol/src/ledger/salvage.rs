@@ -18,13 +18,13 @@ const KEYS_OF_A_RESULT: [&str; 6] = [
 
 /// How a result begins.
 const START_OF_A_RESULT: &[u8] = br#"{"type":"result""#;
-/// How much of that tells it from every other line.
+/// How much of that distinguishes it from every other line.
 const ENOUGH: usize = br#"{"type":"re"#.len();
 
-/// A line that could not be decoded: broken JSON, a field of the wrong type, no UTF-8, or only its
-/// beginning because it is too long.
+/// A line that could not be decoded: broken JSON, a field of the wrong type, not UTF-8, or only the beginning of a line
+/// that is too long.
 ///
-/// Inside of JSON strings every quote is escaped, so `"key":` in the bytes is a key of some object.
+/// Quotes inside JSON strings are escaped, so `"key":` in the bytes is a key of an object.
 #[derive(Debug)]
 pub(crate) struct Salvage<'l> {
     text: Cow<'l, str>,
@@ -69,14 +69,14 @@ impl<'l> Salvage<'l> {
         self.value(key).is_some()
     }
 
-    /// Whether its keys are those of a result, or it breaks off where only a result begins so.
+    /// Whether it has keys of a result, or is cut off after the beginning of one.
     pub(crate) fn looks_like_a_result(&self) -> bool {
         let bytes = self.text.as_bytes();
         KEYS_OF_A_RESULT.iter().filter(|key| self.has(key)).count() >= 2
             || (bytes.len() >= ENOUGH && START_OF_A_RESULT.starts_with(bytes))
     }
 
-    /// Whether it looks like a message at all, and not like text that something has printed.
+    /// Whether it looks like a message, and not like printed text.
     pub(crate) fn looks_like_a_message(&self) -> bool {
         self.text.trim_start_matches('\u{feff}').trim_start().starts_with('{') || self.has("type")
     }
@@ -92,7 +92,7 @@ impl<'l> Salvage<'l> {
     }
 }
 
-/// The string that stands here, and what follows it. Names have no escapes.
+/// The string at the beginning, and what follows it. Strings with escapes are not read: ids have none.
 fn string(text: &str) -> Option<(&str, &str)> {
     let (text, rest) = text.strip_prefix('"')?.split_once('"')?;
     (!text.contains('\\')).then_some((text, rest))

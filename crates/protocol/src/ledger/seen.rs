@@ -4,16 +4,15 @@ use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{BuildHasherDefault, Hash as _, Hasher};
 
-/// How many uuids are remembered at least; at most twice as many. A line that is repeated is repeated
-/// soon, if at all.
+/// How many uuids are remembered at least; at most twice as many. Repeated lines come soon after the first.
 const REMEMBERED: usize = 4096;
 
 type Set = HashSet<u128, BuildHasherDefault<Folded>>;
 
 /// A set of the latest uuids, of bounded size.
 ///
-/// When the latest are enough, they become the earlier ones, and those are forgotten together: every
-/// line of a conversation comes by here, and to forget one for each would cost as much again.
+/// When the latest set is full, it becomes the earlier one, which is dropped as a whole: every line of a conversation is
+/// noted here, and removing one uuid for each would double the cost.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     latest: Set,
@@ -21,7 +20,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Notes a uuid; tells whether it was new.
+    /// Notes a uuid. True if it was new.
     pub(crate) fn note(&mut self, uuid: &str) -> bool {
         let key = key(uuid);
         if self.earlier.contains(&key) || !self.latest.insert(key) {
@@ -34,7 +33,7 @@ impl Seen {
         true
     }
 
-    /// The same uuid would be new again.
+    /// Forgets a uuid.
     pub(crate) fn forget(&mut self, uuid: &str) {
         let key = key(uuid);
         self.latest.remove(&key);
@@ -59,7 +58,8 @@ fn key(text: &str) -> u128 {
     })
 }
 
-/// Eight digits at a time: every line of a conversation comes by here.
+/// Parses a lower case UUID, eight digits at a time. Not with a crate for UUIDs: those accept upper case and forms without
+/// dashes, which are other texts, so the result would have to be compared again; and this runs for every line.
 fn parse(text: &str) -> Option<u128> {
     let bytes: &[u8; 36] = text.as_bytes().try_into().ok()?;
     let [a, b, c, d, e, f, g, h, dash1, i, j, k, l, dash2, m, n, o, p, dash3, rest @ ..] = *bytes;
@@ -76,18 +76,17 @@ fn parse(text: &str) -> Option<u128> {
     Some(parts.into_iter().fold(0, |value, part| value << 32 | u128::from(part)))
 }
 
-/// The number that these hexadecimal digits spell. Upper case would be another spelling of the same
-/// number, but another text.
+/// The number of eight lower case hexadecimal digits.
 fn eight_digits(digits: [u8; 8]) -> Option<u32> {
     const ONES: u64 = u64::MAX / 255;
     let text = u64::from_be_bytes(digits);
-    // Of a letter, bit 6 is set, and the lower bits count from 1.
+    // In a letter, bit 6 is set, and the lower four bits count from 1.
     let letters = text >> 6 & ONES;
     let values = (text & (ONES * 0x0f)) + letters * 9;
-    // Spelled again it must be the same, and no value may be too large for a digit.
+    // Written as digits again it must be the same text, and no value may be too large for a digit.
     let above_nine = (values & (ONES * 0x0f)) + ONES * 6;
-    let spelled = values + ONES * u64::from(b'0') + (above_nine >> 4 & ONES) * 39;
-    if spelled != text || values & (ONES * 0xf0) != 0 {
+    let digits_again = values + ONES * u64::from(b'0') + (above_nine >> 4 & ONES) * 39;
+    if digits_again != text || values & (ONES * 0xf0) != 0 {
         return None;
     }
     let pairs = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
@@ -95,7 +94,7 @@ fn eight_digits(digits: [u8; 8]) -> Option<u32> {
     u32::try_from((quads | quads >> 16) & 0xffff_ffff).ok()
 }
 
-/// A quick hash for keys that are nearly random already.
+/// A fast hash for keys that are mostly random.
 #[derive(Debug, Default)]
 pub(crate) struct Folded(u64);
 
@@ -113,7 +112,7 @@ impl Hasher for Folded {
     fn write_u128(&mut self, value: u128) {
         #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
         let halves = ((value >> 64) as u64, value as u64);
-        // Uuids that only count up must not fall into one place: every bit reaches every other.
+        // UUIDs that count up must not collide: every bit affects the result.
         let mixed = (halves.0 ^ halves.1.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = mixed ^ (mixed >> 32);
     }

@@ -1,4 +1,4 @@
-//! Turns: where they begin, which result is whose, and what came of them.
+//! Turns: how they begin, and which result ends which.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,26 @@ use crate::text::Text;
 use crate::budget::KeptTexts;
 use crate::transcript::TurnStatus;
 
-/// How many turns may be open. An agent that begins more is not followed any further.
+/// How many turns may be open. If there are more, the oldest are forgotten.
 const MOST_OPEN: usize = 1024;
 
 /// A turn that has begun and has no result yet.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) number: u64,
-    /// The prompts that it answers, as far as the wire has told.
+    /// The prompts that it answers, as far as they are known.
     pub(crate) prompts: Vec<Uuid>,
-    /// Those of them that are over. Then a result should have come.
+    /// Those of them that the agent has reported as ended.
     over: Vec<Uuid>,
     /// The agent has introduced it.
     introduced: bool,
     /// The host waits for its result: it answers a prompt, or the conversation had one before.
     pub(super) expected: bool,
-    /// The main agent has said something in it.
+    /// The main agent has written something in it.
     pub(super) spoken: bool,
     /// The host has asked for an interrupt while it ran.
     interrupt_asked: bool,
-    /// The marker of an interrupt stands in it.
+    /// It contains the marker of an interrupt.
     interrupt_marked: bool,
     /// The texts of its last message, if another turn has begun since.
     pub(crate) texts: Option<KeptTexts>,
@@ -44,7 +44,7 @@ const MOST_PROMPTS: usize = 4096;
 pub(crate) struct Turns {
     open: VecDeque<Turn>,
     started: u64,
-    /// The running total, once a result has told it.
+    /// The running total of the latest result.
     total_cost: Option<f64>,
 }
 
@@ -62,8 +62,7 @@ impl Turns {
         self.open.iter().map(|turn| turn.number)
     }
 
-    /// Whether a turn that is introduced now is a new one: the one that runs was introduced, and has said
-    /// something since.
+    /// Whether an introduction now begins a new turn: the one that runs was introduced, and has written something.
     pub(crate) fn is_new(&self) -> bool {
         self.open.back().is_none_or(|turn| turn.introduced && turn.spoken)
     }
@@ -78,7 +77,7 @@ impl Turns {
         self.open.iter().any(|turn| turn.spoken || !turn.prompts.is_empty())
     }
 
-    /// A turn begins, unless it is the one that runs.
+    /// Begins a turn, unless one runs already.
     pub(crate) fn begin(&mut self, introduced: bool, expected: bool) -> Option<&mut Turn> {
         if !self.is_new() {
             if let Some(turn) = self.open.back_mut() {
@@ -104,7 +103,7 @@ impl Turns {
         self.open.back_mut()
     }
 
-    /// A prompt is over. True if nothing is left to answer in its turn, which has no result.
+    /// A prompt has ended. True if all prompts of its turn have, although it has no result yet.
     pub(crate) fn prompt_ended(&mut self, uuid: &Uuid) -> bool {
         let Some(turn) = self.open.iter_mut().find(|turn| turn.prompts.contains(uuid)) else {
             return false;
@@ -115,7 +114,7 @@ impl Turns {
         turn.prompts.iter().all(|prompt| turn.over.contains(prompt))
     }
 
-    /// Nothing is open.
+    /// Forgets all open turns.
     pub(crate) fn clear(&mut self) {
         self.open.clear();
     }
@@ -132,9 +131,8 @@ impl Turns {
         }
     }
 
-    /// Takes out the turn that this result ends: the one that answers its prompts; else, for work
-    /// that nobody asked for, one without prompts; else the one that ended with its text; else the
-    /// oldest. `texts` are those of the turn that runs.
+    /// Removes the turn that this result ends: the one that answers its prompts; else, if the host did not start it, one
+    /// without prompts; else the one that ended with its text; else the oldest. `texts` are those of the turn that runs.
     pub(crate) fn end(&mut self, result: &TurnResult, texts: &[Text]) -> Option<Turn> {
         let names = |turn: &Turn| turn.prompts.iter().any(|uuid| answers(result, uuid));
         let unsolicited = result
@@ -161,9 +159,9 @@ impl Turns {
         self.open.remove(at)
     }
 
-    /// What this turn cost: the difference of the running total. A smaller total is a new beginning.
-    /// The first total may hold what an earlier process has spent: there, what the result says was
-    /// spent `since` the last one is right, if it says so.
+    /// What this turn cost: the difference of the running total. If the total is smaller than before, it has started again.
+    /// The first total may contain the costs of an earlier process, so `since`, the cost since the last result, is used
+    /// there if the result has it.
     pub(crate) fn cost(&mut self, total: Option<Number>, since: Option<f64>) -> Option<f64> {
         let total = total?.as_f64();
         let cost = match (self.total_cost, since) {
@@ -172,29 +170,29 @@ impl Turns {
             _ => total,
         };
         self.total_cost = Some(total);
-        // Prices have at most nine digits after the point; the rest is the noise of doubles.
+        // Prices have at most nine decimals; the rest is rounding error.
         Some((cost * 1e12).round() / 1e12)
     }
 
-    /// Another process goes on: its turns are counted on, its bill is its own.
+    /// Returns the turns of the next process. Numbers continue, costs start again.
     pub(crate) fn restart(&mut self) -> Self {
         Self { started: self.started, ..Self::default() }
     }
 
-    /// The conversation starts anew, and so does the bill.
+    /// The conversation was reset, and costs start again.
     pub(crate) fn reset_cost(&mut self) {
         self.total_cost = Some(0.0);
     }
 }
 
-/// Adds a prompt to those of a turn, as far as they are followed.
+/// Adds a prompt to those of a turn, up to the limit.
 pub(crate) fn add_prompt(prompts: &mut Vec<Uuid>, uuid: Uuid) {
     if prompts.len() < MOST_PROMPTS {
         prompts.push(uuid.detach());
     }
 }
 
-/// Whether these texts, put together, are that text.
+/// Whether these texts, joined, are that text.
 fn are_pieces_of(texts: &[Text], whole: &str) -> bool {
     let mut rest = whole;
     for text in texts {

@@ -1,13 +1,13 @@
-//! Work in the background.
+//! [`Work`]: the tasks in the background.
 
 use std::collections::HashSet;
 
-/// Sub-agents and workflows in the background, by their task. A command in the background does not
-/// keep the conversation open, so it is not in here.
+/// The subagents and workflows in the background, by task id. Commands in the background do not keep the conversation open,
+/// so they are not included.
 #[derive(Debug, Default)]
 pub(crate) struct Work(HashSet<String>);
 
-/// How many tasks are followed. An agent that starts more is not followed any further.
+/// How many tasks are followed. Further ones are ignored.
 const MOST: usize = 4096;
 
 impl Work {

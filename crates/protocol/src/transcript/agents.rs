@@ -1,4 +1,4 @@
-//! Sub-agents: a tree with names, each started and finished once.
+//! Subagents: a tree. Each start and each end is reported once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,15 +12,15 @@ use super::event::{AgentFinishedEvent, AgentStartedEvent, ToolCallEvent};
 use crate::budget::{Budget, Charge, compact};
 use crate::ledger::Seen;
 
-/// The tools that start sub-agents.
+/// The tools that start subagents.
 const STARTERS: [&str; 2] = ["Agent", "Task"];
 /// The tool that proposes a plan.
 pub(super) const PLAN: &str = "ExitPlanMode";
 
-/// What a call or a sub-agent costs beside its texts.
+/// The memory for a call or a subagent without its texts.
 const OVERHEAD: usize = 512;
 
-/// The sub-agents that are at work, by the tool call that started them.
+/// The subagents that run, by the tool call that started them.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
     budget: Budget,
@@ -37,13 +37,13 @@ struct Call {
     by: Option<ToolUseId>,
     /// The plan in it, if it proposes one.
     plan: Option<Text>,
-    /// The room that it takes.
+    /// Its share of the budget.
     _charge: Charge,
 }
 
 #[derive(Debug, Default)]
 struct AgentState {
-    /// The room that it takes.
+    /// Its share of the budget.
     charge: Option<Charge>,
     /// The agent that started it.
     parent: Option<ToolUseId>,
@@ -51,7 +51,7 @@ struct AgentState {
     name: Option<Text>,
     description: Option<Text>,
     background: bool,
-    told: bool,
+    reported: bool,
 }
 
 impl Agents {
@@ -59,7 +59,7 @@ impl Agents {
         Self { budget, ..Self::default() }
     }
 
-    /// A tool is called: perhaps one that starts a sub-agent.
+    /// A tool is called. It may start a subagent.
     pub(super) fn called(
         &mut self,
         call: &ToolCallEvent,
@@ -79,7 +79,7 @@ impl Agents {
         let by = agent.map(ToolUseId::detach);
         let texts = [by.as_ref().map(ToolUseId::as_str), plan.as_deref(), Some(id)];
         let cost = OVERHEAD + texts.into_iter().flatten().map(str::len).sum::<usize>();
-        // A call for which there is no room is taken for one of the main agent.
+        // A call that does not fit into the budget counts as one of the main agent.
         if let Some(charge) = self.budget.charge(cost) {
             self.calls.insert(id.to_owned(), Call { by, plan, _charge: charge });
         }
@@ -99,7 +99,7 @@ impl Agents {
         state.describe(input.description.value());
     }
 
-    /// The state of this sub-agent; `None` if there is no room for it.
+    /// The state of this subagent; `None` if it does not fit into the budget.
     fn entry(&mut self, id: &str) -> Option<&mut AgentState> {
         match self.open.entry(id.to_owned()) {
             Entry::Occupied(known) => Some(known.into_mut()),
@@ -110,10 +110,10 @@ impl Agents {
         }
     }
 
-    /// The turn has ended: what its main agent called and never got back will not come.
+    /// The turn has ended: open calls of the main agent get no result any more.
     pub(super) fn end_turn(&mut self) {
         self.calls.retain(|_, call| call.by.is_some());
-        self.open.retain(|_, agent| agent.told || agent.parent.is_some());
+        self.open.retain(|_, agent| agent.reported || agent.parent.is_some());
     }
 
     /// The agent that made this call.
@@ -136,7 +136,7 @@ impl Agents {
         self.open.get(agent.as_str())?.turn
     }
 
-    /// Something of this agent was seen: tells that it has started, if nothing did.
+    /// A line of this agent came. Returns its start, if that was not reported yet.
     pub(super) fn seen(
         &mut self,
         agent: &ToolUseId,
@@ -151,10 +151,10 @@ impl Agents {
         if state.name.is_none() {
             state.name(name);
         }
-        state.tell(agent)
+        state.report(agent)
     }
 
-    /// The wire says that a sub-agent has started.
+    /// A line reports that a subagent has started.
     pub(super) fn task_started(
         &mut self,
         line: &TaskStartedLine,
@@ -171,29 +171,29 @@ impl Agents {
         state.background |= line.is_backgrounded.is_true();
         state.name(line.subagent_type.value());
         state.describe(line.description.value());
-        let mut started = state.tell(agent)?;
+        let mut started = state.report(agent)?;
         started.event.task_id = line.task_id.value().cloned();
         Some(started)
     }
 
-    /// Whether this sub-agent has ended.
+    /// Whether this subagent has ended.
     pub(super) fn is_finished(&self, agent: &ToolUseId) -> bool {
         self.finished.contains(agent.as_str())
     }
 
-    /// Whether this call started a sub-agent that is at work.
+    /// Whether this call started a subagent that runs.
     pub(super) fn is_agent(&self, tool_use_id: &str) -> bool {
-        self.open.get(tool_use_id).is_some_and(|state| state.told)
+        self.open.get(tool_use_id).is_some_and(|state| state.reported)
     }
 
     pub(super) fn parent(&self, agent: &ToolUseId) -> Option<&ToolUseId> {
         self.open.get(agent.as_str())?.parent.as_ref()
     }
 
-    /// The call of a sub-agent has its result: unless it runs in the background, it has ended.
+    /// The call of a subagent has its result. The subagent has ended, unless it runs in the background.
     pub(super) fn call_returned(&mut self, agent: &ToolUseId, failed: bool) -> Option<Finished> {
         let state = self.open.get(agent.as_str())?;
-        if !state.told {
+        if !state.reported {
             self.open.remove(agent.as_str());
             return None;
         }
@@ -204,7 +204,7 @@ impl Agents {
         self.finish(agent, AgentFinishedEvent::new().status(Text::from(status)))
     }
 
-    /// The wire says that a sub-agent has ended.
+    /// A line reports that a subagent has ended.
     pub(super) fn notified(&mut self, line: &TaskNotification) -> Option<Finished> {
         let agent = line.tool_use_id.value()?;
         if !self.is_agent(agent.as_str()) {
@@ -225,14 +225,14 @@ impl Agents {
     }
 }
 
-/// A sub-agent has started: where, and what to tell.
+/// The start of a subagent: its place, and the event.
 pub(super) struct Started {
     pub(super) parent: Option<ToolUseId>,
     pub(super) turn: Option<u64>,
     pub(super) event: AgentStartedEvent,
 }
 
-/// A sub-agent has ended: where, and what to tell.
+/// The end of a subagent: its place, and the event.
 pub(super) struct Finished {
     pub(super) parent: Option<ToolUseId>,
     pub(super) turn: Option<u64>,
@@ -252,14 +252,14 @@ impl AgentState {
         }
     }
 
-    /// The same text, if there is room for it.
+    /// The same text, if it fits into the budget.
     fn keep(&mut self, text: &Text) -> Option<Text> {
         let text = compact(text);
         self.charge.as_mut().is_some_and(|charge| charge.grow(text.retained())).then_some(text)
     }
 
-    fn tell(&mut self, agent: &ToolUseId) -> Option<Started> {
-        if std::mem::replace(&mut self.told, true) {
+    fn report(&mut self, agent: &ToolUseId) -> Option<Started> {
+        if std::mem::replace(&mut self.reported, true) {
             return None;
         }
         let event = AgentStartedEvent::new()

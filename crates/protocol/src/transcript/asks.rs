@@ -1,4 +1,4 @@
-//! What either side asks of the other, while it is open.
+//! The open requests of the agent, and the events that report them.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ use super::out::Out;
 use crate::budget::{Budget, Charge};
 use crate::ledger::Seen;
 
-/// The tool that asks the person.
+/// The tool that asks the user.
 const QUESTION: &str = "AskUserQuestion";
-/// What hosts say when a plan is rejected, not sent back.
+/// The message with which hosts reject a plan. Any other message sends it back.
 const REJECTED: &str = "User rejected the plan";
 
-/// Something that waits for an answer.
+/// A request by kind.
 #[derive(Debug)]
 pub(super) enum Ask {
     Permission(Box<CanUseTool>),
@@ -31,16 +31,16 @@ pub(super) enum Ask {
     Other,
 }
 
-/// Something that waits for an answer, and the agent in which it was asked.
+/// An open request, and the agent that made it.
 #[derive(Debug)]
 pub(super) struct OpenAsk {
     pub(super) ask: Ask,
     pub(super) agent: Option<ToolUseId>,
-    /// The room that it takes.
+    /// Its share of the budget.
     _charge: Charge,
 }
 
-/// What an open request costs beside what is asked.
+/// The memory for an open request without its content.
 const OVERHEAD: usize = 1024;
 
 /// The open requests of the agent.
@@ -48,9 +48,9 @@ const OVERHEAD: usize = 1024;
 pub(super) struct Asks {
     budget: Budget,
     open: HashMap<String, OpenAsk>,
-    /// What was asked lately, where the answers are not seen.
+    /// Recent requests, if the host's lines are not seen.
     seen: Seen,
-    /// The requests for permission, by the tool call they are about.
+    /// The permission requests, by tool call.
     by_call: HashMap<String, String>,
 }
 
@@ -59,12 +59,11 @@ impl Asks {
         Self { budget, ..Self::default() }
     }
 
-    /// The agent asks. False if this is a request that is open already: it may be delivered again. An
-    /// id that is used again after its answer is another request.
+    /// Adds a request. False if it is open already: it may be delivered again. An id that is used again after its answer is
+    /// another request.
     ///
-    /// `answers_seen` says whether an answer could be seen. Without that, a request is the same if it has
-    /// the same id and asks for the same; and only permissions are kept, which the result of their
-    /// tool settles.
+    /// `answers_seen`: whether lines of the host are seen. If not, a request with the same id and the same content is the
+    /// same request, and only permission requests are kept, which the result of their tool ends.
     pub(super) fn asked(
         &mut self,
         id: &str,
@@ -90,7 +89,7 @@ impl Asks {
             Ask::Permission(ask) => ask.input.value().map_or(0, |input| input.as_json().len()),
             Ask::Hook | Ask::Mcp | Ask::Other => 0,
         };
-        // Without room it is told, but not what becomes of it.
+        // If it does not fit into the budget, the request is reported, but not its end.
         let Some(charge) = self.budget.charge(OVERHEAD + id.len() + cost) else { return true };
         if let Ask::Permission(ask) = &ask
             && let Some(call) = ask.tool_use_id.as_str()
@@ -102,7 +101,7 @@ impl Asks {
         true
     }
 
-    /// Nothing that was asked in the turn that has ended can still be answered.
+    /// The turn has ended, and with it all its requests.
     pub(super) fn clear(&mut self) {
         self.open.clear();
         self.by_call.clear();
@@ -122,23 +121,23 @@ impl Asks {
         self.open.contains_key(id)
     }
 
-    /// The open request for permission of that tool call.
+    /// The open permission request of this tool call.
     pub(super) fn permission_of(&self, tool_use_id: &str) -> Option<&str> {
         self.by_call.get(tool_use_id).map(String::as_str)
     }
 }
 
-/// Tells what is asked.
+/// Reports a request.
 ///
-/// `plan` is what the model wrote in its call, for CLIs that leave it out of the request.
-pub(super) fn tell_asked(
+/// `plan` is the plan in the tool call, for CLIs that omit it in the request.
+pub(super) fn report_request(
     id: &RequestId,
     request: &AgentRequest,
     plan: Option<Text>,
     out: &mut Out<'_>,
 ) {
     match request {
-        AgentRequest::CanUseTool(ask) => tell_permission(id, ask, plan, out),
+        AgentRequest::CanUseTool(ask) => report_permission(id, ask, plan, out),
         AgentRequest::HookCallback(hook) => {
             let name = hook.input.value().map(HookInput::tag).or(hook.hook_name.as_str());
             let event = HookCalledEvent::new()
@@ -160,13 +159,13 @@ pub(super) fn tell_asked(
             out.emit(event);
         }
         other => {
-            let text = format!("the agent asks: {}", other.tag());
+            let text = format!("request of the agent: {}", other.tag());
             out.emit(NoticeEvent::new().kind(other.tag()).text(Text::from(text)));
         }
     }
 }
 
-fn tell_permission(id: &RequestId, ask: &CanUseTool, plan: Option<Text>, out: &mut Out<'_>) {
+fn report_permission(id: &RequestId, ask: &CanUseTool, plan: Option<Text>, out: &mut Out<'_>) {
     let call = ask.tool_use_id.value().cloned();
     let input = ask.input.value().cloned().unwrap_or_default();
     let event = PermissionAskedEvent::new()
@@ -198,8 +197,8 @@ fn tell_permission(id: &RequestId, ask: &CanUseTool, plan: Option<Text>, out: &m
     }
 }
 
-/// Tells what was answered.
-pub(super) fn tell_answered(ask: &Ask, response: &ControlResponse, out: &mut Out<'_>) {
+/// Reports an answer.
+pub(super) fn report_answer(ask: &Ask, response: &ControlResponse, out: &mut Out<'_>) {
     let Some(id) = response.request_id() else { return };
     let (payload, error) = match response.response.value() {
         Some(Response::Success(success)) => (success.response.value(), None),
@@ -211,7 +210,7 @@ pub(super) fn tell_answered(ask: &Ask, response: &ControlResponse, out: &mut Out
     match ask {
         Ask::Permission(ask) => {
             let result = payload.and_then(|payload| payload.read().ok());
-            tell_resolved(ask, id, result.as_ref(), error, out);
+            report_decision(ask, id, result.as_ref(), error, out);
         }
         Ask::Hook => {
             let event = HookAnsweredEvent::new().request_id(id.clone()).error(error);
@@ -224,7 +223,7 @@ pub(super) fn tell_answered(ask: &Ask, response: &ControlResponse, out: &mut Out
     }
 }
 
-fn tell_resolved(
+fn report_decision(
     ask: &CanUseTool,
     id: &RequestId,
     result: Option<&PermissionResult>,
@@ -280,7 +279,7 @@ fn tell_resolved(
     }
 }
 
-/// The new input, if it says something else than the one that was asked about.
+/// The new input, if it differs from the requested one.
 fn changed(ask: &CanUseTool, updated: Option<&RawObject>) -> Option<RawObject> {
     let updated = updated?;
     let same = match (ask.input.value()?.to_value(), updated.to_value()) {

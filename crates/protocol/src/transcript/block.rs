@@ -1,4 +1,4 @@
-//! Blocks: what is known of one, and how it is told.
+//! Blocks: what is remembered of one, and how it is reported.
 
 use std::hash::{DefaultHasher, Hasher as _};
 
@@ -13,15 +13,15 @@ use super::event::{BlockEvent, TextEvent, ThinkingEvent, ToolCallEvent};
 use super::out::{MessageRef, Out};
 use crate::budget::{Budget, Charge, compact};
 
-/// What a remembered block costs beside its text.
+/// The memory for a remembered block without its text.
 const OVERHEAD: usize = 128;
 
-/// What is remembered of a block, so that it is known again.
+/// What is remembered of a block, to recognise it.
 #[derive(Debug)]
 pub(super) struct Known {
     kind: Kind,
     content: Content,
-    /// The room that it takes.
+    /// Its share of the budget.
     _charge: Charge,
 }
 
@@ -36,18 +36,18 @@ enum Kind {
 #[derive(Debug)]
 enum Content {
     Whole(Text),
-    /// There was no room for it: how long it is, and its hash.
+    /// It did not fit into the budget: its length and its hash.
     Hash(usize, u64),
 }
 
-/// The part of a block by which it is known again.
+/// The part of a block by which it is recognised.
 fn content(block: &ContentBlock) -> (Kind, Text) {
     match block {
         ContentBlock::Text(block) => (Kind::Text, text(&block.text)),
         ContentBlock::Thinking(block) => (Kind::Thinking, text(&block.thinking)),
         ContentBlock::ToolUse(call) => {
             let id = call.id.as_str();
-            // A call without an id is another than one whose id is empty.
+            // A call without an id differs from one whose id is empty.
             (Kind::Call, id.map_or(Text::from_static("\0"), Text::from))
         }
         other => (Kind::Other, Text::from(RawJson::from_wire(other).as_json())),
@@ -88,14 +88,14 @@ impl Content {
 }
 
 impl Known {
-    /// What is remembered of a block; `None` if there is no room for that.
+    /// What is remembered of a block; `None` if the budget is used up.
     pub(super) fn of(block: &ContentBlock, budget: &Budget) -> Option<Self> {
         let (kind, content) = content(block);
         let (content, charge) = Content::new(&content, budget);
         Some(Self { kind, content, _charge: charge? })
     }
 
-    /// Whether the block is this one, perhaps grown.
+    /// Whether the block is this one, or a longer version of it.
     pub(super) fn is_restated_by(&self, block: &ContentBlock) -> bool {
         let (kind, now) = content(block);
         let may_grow = matches!(kind, Kind::Text | Kind::Thinking);
@@ -104,7 +104,7 @@ impl Known {
             && self.content.begins(&now)
     }
 
-    /// Takes over a text that has become longer; gives what was added.
+    /// Replaces the text by a longer one. Returns what was added.
     pub(super) fn grow(&mut self, block: &ContentBlock, budget: &Budget) -> Option<FinishedBlock> {
         let (kind, now) = content(block);
         if kind != self.kind || !matches!(kind, Kind::Text | Kind::Thinking) {
@@ -112,7 +112,7 @@ impl Known {
         }
         let added =
             now.get(self.content.len()..).filter(|added| !added.is_empty()).map(Text::from)?;
-        // The room of the shorter text is free by then.
+        // First free the memory of the shorter text.
         self.content = Content::Hash(0, 0);
         let (content, charge) = Content::new(&now, budget);
         self.content = content;

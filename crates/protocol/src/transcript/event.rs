@@ -15,8 +15,8 @@ use crate::wire::{Map, words};
 use super::event_table::{event_record, events};
 
 events! {
-    /// Something that happened in a conversation. Each event is reported once, in whatever form the lines
-    /// show it and however often they repeat it.
+    /// Something that happened in a conversation. Each event is reported once, in any presentation and
+    /// however often lines repeat it.
     ///
     /// The struct of a variant has the name of the variant and `Event`: `Event::ToolCall` holds a
     /// [`ToolCallEvent`]. All of them have `turn`, `agent` and `message_id`.

@@ -1,8 +1,8 @@
 //! The table of events: `events!` and `event_record!`.
 //!
 //! An event is written once, as a row with its fields. Its type, JSON, JSON Schema, setters and serde
-//! come out of that row. Unlike the types of lines, events have plain fields: what the library always
-//! knows is a plain value, what it may not know is an `Option`.
+//! come out of that row. Unlike the types of lines, events have plain fields: a field that is
+//! always known is a plain value, and one that a line may lack is an `Option`.
 
 use crate::content::LazyContent;
 use crate::hook::HookEvent;

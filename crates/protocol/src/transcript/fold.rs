@@ -1,23 +1,25 @@
-//! Line by line: what each means for the conversation.
+//! What each line means for the conversation.
 
 use crate::content::{ContentBlock, ToolResultBlock};
 use crate::control::{
     AgentRequest, CancelAsyncMessageReply, ControlResponse, HostRequest, InterruptReply, Response,
 };
-use crate::id::{RequestId, ToolUseId};
+use crate::hook::HookEvent;
+use crate::id::{RequestId, TaskId, ToolUseId};
 use crate::ledger::{INTERRUPTED, LOCAL_COMMAND, Reading};
 use crate::lines::{Assistant, CommandLifecycle, Prompt, StreamLine, User};
+use crate::system::{Init, SessionState, Status, System};
 use crate::text::Text;
 use crate::to_agent::ToAgent;
 use crate::to_host::ToHost;
 use crate::wire::Field;
 
-use super::asks::{Ask, tell_answered, tell_asked};
+use super::asks::{Ask, report_answer, report_request};
 use super::event::*;
 use super::out::Out;
 use super::{HostAsk, Transcript};
 
-/// What a request of the host costs beside its id.
+/// The memory for a request of the host without its id.
 const HOST_ASK: usize = 256;
 
 impl Transcript {
@@ -47,7 +49,7 @@ impl Transcript {
                         AgentRequest::CanUseTool(ask) => self.agents.plan(ask.tool_use_id.as_str()),
                         _ => None,
                     };
-                    tell_asked(id, request, plan, &mut self.out(agent.as_ref()));
+                    report_request(id, request, plan, &mut self.out(agent.as_ref()));
                 }
             }
             ToHost::ControlResponse(response) => self.answer_to_host(response),
@@ -121,7 +123,7 @@ impl Transcript {
                     _ => None,
                 };
                 let subtype = Text::from(request.tag());
-                // Without room, it is not told what becomes of it.
+                // If it does not fit into the budget, its answer is not reported.
                 if let Some(charge) = self.budget.charge(HOST_ASK + id.as_str().len()) {
                     let subtype = Text::from(request.tag());
                     let prompt = prompt.map(|prompt| prompt.detach());
@@ -156,11 +158,11 @@ impl Transcript {
         self.out(None).emit(event.text(text.value().cloned()));
     }
 
-    /// Something of this agent came: a turn runs, and the agent has started.
+    /// A line of this agent came: a turn runs, and the agent has started.
     fn enter(&mut self, agent: Option<&ToolUseId>, name: Option<&Text>) {
         match agent {
             None => {
-                // Without a prompt, a turn is introduced. A line that comes late does not begin one.
+                // A late line begins no turn: without a prompt, a turn begins with `init`.
                 let may_begin = !self.host_seen || self.ledger.awaits_turn();
                 if self.ledger.turns.current().is_none() && may_begin {
                     self.begin_turn(false);
@@ -180,7 +182,7 @@ impl Transcript {
         self.enter(agent, None);
         if agent.is_none() {
             self.ledger.spoke();
-            self.tell_steps();
+            self.report_steps();
         }
         let turn = self.turn_of(agent);
         let mut out = Out::new(&mut self.events, turn, agent);
@@ -198,7 +200,7 @@ impl Transcript {
             let named = line.user_message_uuid.value().into_iter();
             self.ledger.take(named.chain(line.user_message_uuids.items()));
             self.ledger.spoke();
-            self.tell_steps();
+            self.report_steps();
         }
         let turn = self.turn_of(agent);
         let before = self.events.len();
@@ -207,14 +209,14 @@ impl Transcript {
         for event in self.events.iter().skip(before) {
             if let Event::ToolCall(call) = event {
                 self.agents.called(call, agent, turn);
-                // An agent that numbers its calls anew in every turn uses an id again.
+                // Some agents number their calls from 1 in every turn.
                 self.results.forget(call.id.as_str());
             }
         }
         self.end_if_finished(agent);
     }
 
-    /// A line of a sub-agent that has ended must not make it stay.
+    /// Removes a subagent that has ended, after a late line of it.
     fn end_if_finished(&mut self, agent: Option<&ToolUseId>) {
         if let Some(agent) = agent
             && self.agents.is_finished(agent)
@@ -269,8 +271,7 @@ impl Transcript {
         }
     }
 
-    /// A tool that has its result is no longer asked about. Where only stdout is seen, the result may
-    /// tell how the permission was decided.
+    /// The result of a tool ends its permission request. If only stdout is seen, the result may show the decision.
     fn infer_permission(&mut self, tool_use_id: &str, line: &User) {
         let Some(request) = self.asks.permission_of(tool_use_id).map(str::to_owned) else { return };
         let agent = self.asks.take(&request).and_then(|open| open.agent);
@@ -314,16 +315,16 @@ impl Transcript {
         self.echo(line, text);
     }
 
-    /// A prompt is shown again, or for the first time if only stdout is seen.
+    /// The echo of a prompt. If only stdout is seen, it is the first that is seen of the prompt.
     fn echo(&mut self, line: &User, text: Text) {
         if self.ledger.echo(line, &text, self.host_seen) {
-            self.tell_steps();
+            self.report_steps();
         } else if self.host_seen && !line.is_replay.is_true() {
             self.out(None).emit(ContextEvent::new().text(text));
         } else if !self.host_seen && self.echoed.as_ref() != Some(&text) {
             self.echoed = Some(text.clone());
             self.ledger.taken(line.uuid.value().cloned(), Some(text));
-            self.tell_steps();
+            self.report_steps();
         }
     }
 
@@ -336,7 +337,7 @@ impl Transcript {
     fn command_lifecycle(&mut self, line: &CommandLifecycle) {
         if let (Some(uuid), Some(state)) = (line.command_uuid.value(), line.state.value()) {
             self.ledger.command(uuid, state);
-            self.tell_steps();
+            self.report_steps();
         } else {
             self.ledger.follow(&Reading::Unclear);
         }
@@ -347,7 +348,7 @@ impl Transcript {
             return self.ledger.follow(&Reading::Unclear);
         };
         let Some(ask) = self.host_asks.remove(id.as_str()) else {
-            // With --replay-user-messages the agent shows the host's own answers.
+            // With --replay-user-messages the agent echoes the host's answers.
             if self.asks.contains(id.as_str()) {
                 self.answer_to_agent(response);
             }
@@ -368,7 +369,7 @@ impl Transcript {
                         self.ledger.cancel(prompt, "cancelled");
                     }
                 }
-                self.tell_steps();
+                self.report_steps();
             }
             _ => {}
         }
@@ -378,6 +379,207 @@ impl Transcript {
     fn answer_to_agent(&mut self, response: &ControlResponse) {
         let Some(id) = response.request_id() else { return };
         let Some(open) = self.asks.take(id.as_str()) else { return };
-        tell_answered(&open.ask, response, &mut self.out(open.agent.as_ref()));
+        report_answer(&open.ask, response, &mut self.out(open.agent.as_ref()));
     }
+}
+
+/// System lines.
+impl Transcript {
+    pub(super) fn system(&mut self, system: &System) {
+        if let System::BackgroundTasksChanged(_)
+        | System::TaskStarted(_)
+        | System::TaskUpdated(_)
+        | System::TaskNotification(_) = system
+        {
+            self.ledger.follow(&Reading::of_task(system));
+        }
+        match system {
+            System::Init(init) => self.init(init),
+            System::Status(status) => self.status(status),
+            System::Result(line) => self.result(&line.as_result()),
+            System::CompactBoundary(line) => {
+                let metadata = line.compact_metadata.value().cloned().unwrap_or_default();
+                let event = CompactedEvent::new()
+                    .trigger(metadata.trigger.as_str().map(Text::from))
+                    .pre_tokens(metadata.pre_tokens.as_u64())
+                    .post_tokens(metadata.post_tokens.as_u64());
+                self.out(None).emit(event);
+            }
+            System::ApiRetry(line) => {
+                let event = ApiRetryEvent::new()
+                    .attempt(line.attempt.as_u64())
+                    .max_retries(line.max_retries.as_u64())
+                    .delay_ms(line.retry_delay_ms.as_f64())
+                    .status(line.error_status.as_u64())
+                    .error(line.error.value().cloned());
+                self.out(None).emit(event);
+            }
+            System::ModelFallback(line) => {
+                self.fallback(&line.original_model, &line.fallback_model, &line.content)
+            }
+            System::ModelRefusalFallback(line) => {
+                self.fallback(&line.original_model, &line.fallback_model, &line.content)
+            }
+            System::ModelRefusalNoFallback(line) => {
+                self.fallback(&line.original_model, &Field::Absent, &line.content);
+            }
+            System::HookResponse(line) => {
+                let event = HookRanEvent::new()
+                    .hook_name(line.hook_name.value().cloned().unwrap_or_default())
+                    .hook_event(line.hook_event.as_str().map(HookEvent::from))
+                    .outcome(line.outcome.as_str().map(Text::from))
+                    .exit_code(line.exit_code.value().and_then(|code| code.as_i64()));
+                self.out(None).emit(event);
+            }
+            System::TaskStarted(_)
+            | System::TaskProgress(_)
+            | System::TaskUpdated(_)
+            | System::TaskNotification(_) => self.task(system),
+            System::PermissionDenied(line) => {
+                let event = PermissionDeniedEvent::new()
+                    .tool_use_id(line.tool_use_id.value().cloned())
+                    .tool_name(line.tool_name.value().cloned().unwrap_or_default())
+                    .message(line.message.value().cloned())
+                    .reason(line.decision_reason.value().cloned());
+                let agent = self.agent_of_call(line.tool_use_id.as_str());
+                self.out(agent.as_ref()).emit(event);
+            }
+            System::SessionStateChanged(line) => {
+                let event = StatusEvent::new().status(line.state.as_str().map(Text::from));
+                self.out(None).emit(event);
+                if line.state.value() == Some(&SessionState::Idle) {
+                    self.idle();
+                }
+            }
+            System::Informational(line) => {
+                let event = NoticeEvent::new()
+                    .kind("informational")
+                    .text(line.content.value().cloned())
+                    .level(line.level.as_str().map(Text::from));
+                self.out(None).emit(event);
+            }
+            System::Notification(line) => {
+                let event = NoticeEvent::new()
+                    .kind("notification")
+                    .text(line.text.value().cloned())
+                    .level(line.priority.as_str().map(Text::from));
+                self.out(None).emit(event);
+            }
+            System::LocalCommandOutput(line) => self.notice("local_command_output", &line.content),
+            System::SessionTitleChanged(line) => self.notice("session_title_changed", &line.title),
+            System::MirrorError(line) => self.notice("mirror_error", &line.error),
+            System::WorkerShuttingDown(line) => self.notice("worker_shutting_down", &line.reason),
+            System::PostTurnSummary(line) => self.notice("post_turn_summary", &line.status_detail),
+            System::TaskSummary(line) => self.notice("task_summary", &line.detail),
+            // No event: the hook's response or the result reports them, or they do not concern the conversation.
+            System::HookStarted(_)
+            | System::HookProgress(_)
+            | System::ThinkingTokens(_)
+            | System::BackgroundTasksChanged(_)
+            | System::ControlRequestProgress(_)
+            | System::CommandsChanged(_)
+            | System::PermissionCheckStatus(_) => {}
+            other => {
+                let kind = Text::from(other.tag());
+                self.out(None).emit(NoticeEvent::new().kind(kind));
+            }
+        }
+    }
+
+    fn init(&mut self, init: &Init) {
+        if !self.run_started {
+            self.run_started = true;
+            let event = RunStartedEvent::new()
+                .session_id(init.session_id.value().cloned())
+                .model(init.model.value().cloned())
+                .cwd(init.cwd.value().cloned())
+                .permission_mode(init.permission_mode.value().cloned())
+                .version(init.claude_code_version.value().cloned());
+            self.out(None).emit(event);
+        }
+        self.begin_turn(true);
+        self.ledger.take(init.user_message_uuids.items().iter());
+        self.report_steps();
+    }
+
+    fn status(&mut self, status: &Status) {
+        if let Some(mode) = status.permission_mode.value() {
+            self.out(None).emit(ModeChangedEvent::new().mode(mode.clone()));
+        }
+        if let Some(error) = status.compact_error.value() {
+            self.out(None).emit(CompactedEvent::new().error(error.clone()));
+        }
+        // A change of mode has `status: null` too, but does not change the status.
+        if status.permission_mode.is_absent() {
+            let event = StatusEvent::new().status(status.status.as_str().map(Text::from));
+            self.out(None).emit(event);
+        }
+    }
+
+    fn fallback(&mut self, from: &Field<Text>, to: &Field<Text>, reason: &Field<Text>) {
+        let event = ModelFallbackEvent::new()
+            .from(from.value().cloned().unwrap_or_default())
+            .to(to.value().cloned())
+            .reason(reason.value().cloned());
+        self.out(None).emit(event);
+    }
+
+    fn task(&mut self, system: &System) {
+        match system {
+            System::TaskStarted(line) => {
+                let turn = self.ledger.turns.current();
+                let is_agent = line.task_type.as_str() == Some("local_agent");
+                if let Some(started) = self.agents.task_started(line, turn) {
+                    self.agent_started(started);
+                } else if !is_agent {
+                    let event = TaskStartedEvent::new()
+                        .task_id(task_id(&line.task_id))
+                        .tool_use_id(line.tool_use_id.value().cloned())
+                        .kind(line.task_type.as_str().map(Text::from))
+                        .description(line.description.value().cloned())
+                        .background(line.is_backgrounded.value().copied());
+                    let agent = self.agent_of_call(line.tool_use_id.as_str());
+                    self.out(agent.as_ref()).emit(event);
+                }
+            }
+            System::TaskProgress(line) => {
+                let Some(id) = line.tool_use_id.value() else { return };
+                if !self.agents.is_agent(id.as_str()) {
+                    return;
+                }
+                let parent = self.agents.parent(id).cloned();
+                let event = AgentProgressEvent::new()
+                    .tool_use_id(id.clone())
+                    .description(line.description.value().cloned())
+                    .usage(line.usage.value().cloned());
+                let turn = self.agents.turn(id).or(self.ledger.turns.current());
+                Out::new(&mut self.events, turn, parent.as_ref()).emit(event);
+            }
+            System::TaskUpdated(line) => {
+                let patch = line.patch.value().cloned().unwrap_or_default();
+                let event = TaskUpdatedEvent::new()
+                    .task_id(task_id(&line.task_id))
+                    .status(patch.status.as_str().map(Text::from))
+                    .error(patch.error.into_value())
+                    .background(patch.is_backgrounded.into_value());
+                self.out(None).emit(event);
+            }
+            System::TaskNotification(line) => {
+                if let Some(finished) = self.agents.notified(line) {
+                    return self.agent_finished(finished);
+                }
+                let event = TaskFinishedEvent::new()
+                    .task_id(task_id(&line.task_id))
+                    .tool_use_id(line.tool_use_id.value().cloned())
+                    .status(line.status.as_str().map(Text::from))
+                    .summary(line.summary.value().cloned());
+                self.out(None).emit(event);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn task_id(field: &Field<TaskId>) -> TaskId {
+    field.value().cloned().unwrap_or_else(|| TaskId::from(""))
 }

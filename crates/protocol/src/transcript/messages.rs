@@ -1,9 +1,9 @@
-//! Messages of the model: blocks that are shown in several ways, told once.
+//! Messages of the model: each block is reported once, however the lines present it.
 //!
-//! The wire shows a message as one line per block, as snapshots that repeat what came before, or as
-//! deltas followed by the block. Identity decides what is new: the agent and the id of the message,
+//! A message comes as one line per block, as snapshots that repeat earlier blocks, or as deltas followed by
+//! the block. Identity decides what is new: the agent and the id of the message,
 //! then the id of a tool call, then the position in a snapshot. A line with a single block always
-//! adds: two texts of one message may well be equal.
+//! adds: two texts of one message may be equal.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -22,22 +22,22 @@ use super::streaming::Streaming;
 use crate::budget::{Budget, Charge, KeptTexts};
 use crate::ledger::Seen;
 
-/// How many messages of one agent are remembered. Their lines hardly interleave.
+/// How many messages of one agent are remembered. Their lines rarely interleave.
 const REMEMBERED: usize = 16;
 
-/// How much of a block's beginning tells messages apart that have no id at all.
+/// How much of the first block identifies a message without an id.
 const FINGERPRINT: usize = 64;
 
-/// What an agent costs beside its messages.
+/// The memory for an agent without its messages.
 const AGENT: usize = 2 * 1024;
 
-/// The messages of all agents that are at work.
+/// The messages of all agents that run.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     budget: Budget,
     main: AgentMessages,
     agents: HashMap<String, AgentMessages>,
-    /// For the latest agent for which there is no room: its lines are told one by one.
+    /// The latest agent that did not fit into the budget: its lines are reported one by one.
     crowded_out: (String, AgentMessages),
 }
 
@@ -45,15 +45,15 @@ pub(super) struct Messages {
 #[derive(Debug, Default)]
 pub(super) struct AgentMessages {
     budget: Budget,
-    /// The room that it takes.
+    /// Its share of the budget.
     _charge: Option<Charge>,
     recent: VecDeque<MessageState>,
     pub(super) streaming: Streaming,
     usage: Tokens,
-    /// The tool calls of this turn: each is told once, whatever message it is shown in.
+    /// The tool calls of this turn. Each is reported once, also if several messages have it.
     calls: Seen,
     ended: bool,
-    /// The message that a line came of last.
+    /// The message of the latest line.
     last: Option<Key>,
     /// Its texts, once the turn has ended.
     last_text: KeptTexts,
@@ -64,14 +64,14 @@ struct MessageState {
     key: Key,
     id: MessageRef,
     blocks: Vec<Known>,
-    /// The last block stood at the end of a snapshot, and may still grow.
+    /// The last block of a snapshot, which may still grow.
     held: Option<(FinishedBlock, Charge)>,
     usage: Tokens,
-    /// There was no room for some of its blocks: it can no longer be told what is new in a snapshot.
+    /// Some of its blocks did not fit into the budget, so the new blocks of a snapshot cannot be found.
     incomplete: bool,
 }
 
-/// What makes a message that message.
+/// What identifies a message.
 #[derive(Clone, Debug, PartialEq)]
 enum Key {
     Id(Text),
@@ -112,15 +112,14 @@ impl Messages {
         }
     }
 
-    /// The agents that are at work, the main agent left out.
+    /// The agents that run, without the main agent.
     pub(super) fn agents(&self) -> Vec<ToolUseId> {
         let mut agents: Vec<ToolUseId> = self.agents.keys().map(|id| id.as_str().into()).collect();
         agents.sort();
         agents
     }
 
-    /// The agents that have used tokens, with what they used since the last time this was asked.
-    /// Agents that have ended are forgotten.
+    /// Takes the tokens that each agent has used since the last call. Agents that have ended are removed.
     pub(super) fn take_usage(&mut self) -> Vec<AgentUsage> {
         let main = (None, &mut self.main);
         let agents = self.agents.iter_mut().map(|(agent, state)| (Some(agent), state));
@@ -178,7 +177,7 @@ impl AgentMessages {
                     state.blocks.clear();
                 }
             }
-            // Without room it is told as it is; what a snapshot adds is told after it.
+            // If it does not fit into the budget, it is reported now, and later additions after it.
             let room = if is_last && finished.may_grow() {
                 self.budget.charge(finished.retained())
             } else {
@@ -195,7 +194,7 @@ impl AgentMessages {
         }
     }
 
-    /// Something else happened in this agent: what was held back is complete.
+    /// Something else happened in this agent, so blocks that were held back are complete.
     pub(super) fn release(&mut self, out: &mut Out<'_>) {
         for state in &mut self.recent {
             state.release(out);
@@ -208,7 +207,7 @@ impl AgentMessages {
         }
     }
 
-    /// The turn has ended: nothing more comes of its messages.
+    /// The turn has ended, and with it all its messages.
     pub(super) fn end_turn(&mut self, out: &mut Out<'_>) {
         self.release(out);
         self.streaming.abandon(out);
@@ -223,14 +222,14 @@ impl AgentMessages {
         self.ended = true;
     }
 
-    /// What a message that is being streamed has used.
+    /// Counts the tokens of a message that is being streamed.
     pub(super) fn count_streamed(&mut self, id: &MessageRef, usage: &Usage) {
         if let Some(state) = self.recent.iter_mut().find(|state| state.id == *id) {
             state.count(Some(usage), &mut self.usage);
         }
     }
 
-    /// The texts of the message that a line came of last; none if they were not all kept.
+    /// The texts of the message of the latest line; none if some were not kept.
     pub(super) fn texts(&self) -> Vec<Text> {
         match self.recent.iter().find(|state| Some(&state.key) == self.last.as_ref()) {
             Some(state) if state.blocks.iter().any(Known::is_lost_text) => Vec::new(),
@@ -239,7 +238,7 @@ impl AgentMessages {
         }
     }
 
-    /// The same, as they are kept for the end of the turn.
+    /// The same texts, kept for the end of the turn.
     fn keep_texts(&mut self) -> KeptTexts {
         let texts = self.texts();
         self.recent.clear();
@@ -272,7 +271,7 @@ impl AgentMessages {
 }
 
 impl MessageState {
-    /// Where the new blocks begin, if these restate the known ones position by position.
+    /// The index of the first new block, if the others repeat the known ones position by position.
     fn restated(&self, blocks: &[ContentBlock]) -> Option<usize> {
         let all = self.blocks.iter().zip(blocks).all(|(known, block)| known.is_restated_by(block));
         (all && !self.blocks.is_empty()).then_some(self.blocks.len())
@@ -285,7 +284,7 @@ impl MessageState {
             let Some(added) = known.grow(block, budget) else { continue };
             match &mut self.held {
                 Some((held, _)) if index == last => held.replace_text(block),
-                // It has been told as finished: all that can be done is to tell the rest.
+                // It was reported as finished, so the rest is reported as another text.
                 _ => added.emit(&self.id, out),
             }
         }
@@ -297,7 +296,7 @@ impl MessageState {
         }
     }
 
-    /// Counts what the message used: the largest numbers of any of its lines, once.
+    /// Counts the tokens of the message once: the largest numbers of any of its lines.
     fn count(&mut self, usage: Option<&Usage>, total: &mut Tokens) {
         let before = self.usage;
         if let Some(usage) = usage {
@@ -343,14 +342,16 @@ fn key(line: &Assistant, message: &Message, blocks: &[ContentBlock]) -> Key {
         Some(ContentBlock::ToolUse(call)) => {
             format!("tool_use:{}", call.id.as_str().unwrap_or("unknown"))
         }
-        Some(ContentBlock::Text(text)) => opener("text", text.text.as_str()),
-        Some(ContentBlock::Thinking(thinking)) => opener("thinking", thinking.thinking.as_str()),
+        Some(ContentBlock::Text(text)) => fingerprint("text", text.text.as_str()),
+        Some(ContentBlock::Thinking(thinking)) => {
+            fingerprint("thinking", thinking.thinking.as_str())
+        }
         Some(other) => format!("{}:unknown", other.tag()),
         None => String::new(),
     })
 }
 
-fn opener(kind: &str, text: Option<&str>) -> String {
+fn fingerprint(kind: &str, text: Option<&str>) -> String {
     let beginning: String = text.unwrap_or_default().chars().take(FINGERPRINT).collect();
     format!("{kind}:{beginning}")
 }

@@ -15,10 +15,10 @@ use super::event::{
 use super::out::{MessageRef, Out};
 use crate::budget::{Budget, Charge};
 
-/// What an open block costs beside its text.
+/// The memory for an open block without its text.
 const OVERHEAD: usize = 256;
 
-/// How much room a text that grows is given at least.
+/// The smallest step in which a text grows.
 const STEP: usize = 4 * 1024;
 
 /// The message of one agent that is being written, and its open blocks.
@@ -27,26 +27,26 @@ pub(super) struct Streaming {
     budget: Budget,
     message: MessageRef,
     open: BTreeMap<u64, OpenBlock>,
-    /// Where the open tool calls stand.
+    /// The positions of the open tool calls.
     calls: HashMap<ToolUseId, u64>,
 }
 
-/// A block of which pieces have come, but not the whole.
+/// A block of which only pieces have come so far.
 #[derive(Debug)]
 struct OpenBlock {
     kind: Text,
     id: Option<ToolUseId>,
-    /// What has come of it: a copy, as each piece would keep its whole line.
+    /// The pieces so far. A copy: a piece would keep its whole line in memory.
     text: String,
-    /// The room that it takes.
+    /// Its share of the budget.
     charge: Charge,
-    /// How many bytes of it found no room.
+    /// How many bytes did not fit into the budget.
     omitted: u64,
 }
 
 impl OpenBlock {
     fn push(&mut self, piece: &str) {
-        // Once something is left out, all that follows is: what is kept is the beginning.
+        // After the first omitted piece all others are omitted, so that the beginning is kept.
         if self.omitted > 0 || !self.has_room(piece.len()) {
             self.omitted += piece.len() as u64;
         } else {
@@ -77,7 +77,7 @@ impl Streaming {
         Self { budget, ..Self::default() }
     }
 
-    /// Takes an event of the stream; gives what the message has used, if the event tells.
+    /// Handles an event of the stream. Returns the tokens of the message, if the event has them.
     pub(super) fn event<'l>(
         &mut self,
         line: &'l StreamLine,
@@ -113,7 +113,7 @@ impl Streaming {
         None
     }
 
-    /// A finished block came: it is open no longer.
+    /// A block is finished.
     pub(super) fn finished(&mut self, block: &ContentBlock) {
         let found = match block {
             ContentBlock::ToolUse(call) => call.id.value().and_then(|id| self.calls.remove(id)),
@@ -127,7 +127,7 @@ impl Streaming {
         }
     }
 
-    /// A line of a message came: if it is another one, nothing more comes of the open blocks.
+    /// A line of a message came. If it is another message, the open blocks are abandoned.
     pub(super) fn on_line(&mut self, id: Option<&MessageId>, out: &mut Out<'_>) {
         if let (Some(id), Some(streamed)) = (id, &self.message.0)
             && id != streamed
@@ -137,7 +137,7 @@ impl Streaming {
         }
     }
 
-    /// Nothing more comes of the open blocks.
+    /// Abandons the open blocks.
     pub(super) fn abandon(&mut self, out: &mut Out<'_>) {
         self.abandon_from(0, out);
         self.message = MessageRef::default();
@@ -178,7 +178,7 @@ impl Streaming {
                 .name(call.name.value().cloned().unwrap_or_default());
             out.emit_in(&self.message, event);
         }
-        // Blocks of other kinds come whole: only those with pieces can be left unfinished.
+        // Other kinds of blocks come as a whole.
         if matches!(
             block,
             ContentBlock::ToolUse(_) | ContentBlock::Text(_) | ContentBlock::Thinking(_)
@@ -187,7 +187,7 @@ impl Streaming {
         }
     }
 
-    /// Opens a block, if there is room for one more.
+    /// Opens a block, if it fits into the budget.
     fn open(&mut self, index: u64, kind: &str, id: Option<ToolUseId>) {
         let cost = OVERHEAD + 2 * id.as_ref().map_or(0, |id| id.as_str().len());
         let Some(charge) = self.budget.charge(cost) else { return };

@@ -7,7 +7,7 @@ use duologue_protocol::{Line, RawObject};
 use duologue_testkit::recordings;
 use serde_json::{Value, json};
 
-pub(crate) fn hear(link: &mut AgentLink, value: &Value) {
+pub(crate) fn receive(link: &mut AgentLink, value: &Value) {
     link.handle_line(&Line::from(value.to_string()));
 }
 
@@ -23,14 +23,14 @@ pub(crate) fn events(link: &mut AgentLink) -> Vec<AgentEvent> {
     std::iter::from_fn(|| link.poll_event()).collect()
 }
 
-pub(crate) fn said(link: &mut AgentLink) -> Vec<Value> {
+pub(crate) fn sent(link: &mut AgentLink) -> Vec<Value> {
     let lines = std::iter::from_fn(|| link.poll_transmit());
     lines.map(|line| serde_json::from_str(&line).unwrap()).collect()
 }
 
 /// The lines in short: type, and what tells them apart.
 fn outline(link: &mut AgentLink) -> Vec<String> {
-    said(link)
+    sent(link)
         .iter()
         .map(|line| {
             let kind = line["type"].as_str().unwrap();
@@ -70,7 +70,7 @@ pub(crate) fn ask(call: &str, tool: &str, input: Value) -> CanUseTool {
 fn prompts_that_wait_become_one_turn() {
     let mut link = AgentLink::new().replay();
     for (text, uuid) in [("one", "u1"), ("two", "u2"), ("three", "u3")] {
-        hear(&mut link, &prompt(text, uuid));
+        receive(&mut link, &prompt(text, uuid));
     }
     assert_eq!(starts(&mut link), ["one"]);
     link.replay_prompts(None);
@@ -85,7 +85,7 @@ fn prompts_that_wait_become_one_turn() {
         ["result", "u1 completed", "user two", "u2 started", "u3 started", "user two\nthree"];
     assert_eq!(outline(&mut link), expected);
     link.end_turn(done());
-    let result = &said(&mut link)[0];
+    let result = &sent(&mut link)[0];
     assert_eq!(result["user_message_uuid"], "u3");
     assert_eq!(result["user_message_uuids"], json!(["u2", "u3"]));
     assert_eq!(result["result_index"], 1);
@@ -95,11 +95,11 @@ fn prompts_that_wait_become_one_turn() {
 #[test]
 fn prompts_are_folded_into_the_turn_after_a_tool() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
-    hear(&mut link, &prompt("two", "u2"));
+    receive(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("two", "u2"));
     let later = json!({ "type": "user", "message": { "role": "user", "content": "later" },
         "uuid": "u3", "priority": "later" });
-    hear(&mut link, &later);
+    receive(&mut link, &later);
     assert_eq!(starts(&mut link), ["one"]);
     let folded = link.fold(None);
     assert_eq!(folded.len(), 1);
@@ -124,7 +124,7 @@ fn commands_stand_alone() {
     let mut link = AgentLink::new();
     for text in ["one", "two", "/compact", "three", "four"] {
         let message = json!({ "role": "user", "content": text });
-        hear(&mut link, &json!({ "type": "user", "message": message }));
+        receive(&mut link, &json!({ "type": "user", "message": message }));
     }
     let mut turns = starts(&mut link);
     while link.end_turn(done()) {
@@ -136,12 +136,12 @@ fn commands_stand_alone() {
 #[test]
 fn a_prompt_that_comes_twice_is_said_again_and_swallowed() {
     let mut link = AgentLink::new().replay();
-    hear(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("one", "u1"));
     link.end_turn(done());
-    let _ = (events(&mut link), said(&mut link));
-    hear(&mut link, &prompt("again", "u1"));
+    let _ = (events(&mut link), sent(&mut link));
+    receive(&mut link, &prompt("again", "u1"));
     assert_eq!(starts(&mut link), Vec::<String>::new());
-    let lines = said(&mut link);
+    let lines = sent(&mut link);
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0]["isReplay"], true);
 }
@@ -149,11 +149,11 @@ fn a_prompt_that_comes_twice_is_said_again_and_swallowed() {
 #[test]
 fn a_prompt_that_cannot_wait_ends_the_turn() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
-    hear(&mut link, &prompt("two", "u2"));
+    receive(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("two", "u2"));
     let mut now = prompt("now", "u3");
     now["priority"] = json!("now");
-    hear(&mut link, &now);
+    receive(&mut link, &now);
     let preempted = |event: &AgentEvent| matches!(event, AgentEvent::Interrupted(how) if how.preempted && how.in_turn);
     assert!(events(&mut link).iter().any(preempted));
     link.end_turn(done());
@@ -163,13 +163,13 @@ fn a_prompt_that_cannot_wait_ends_the_turn() {
 #[test]
 fn a_prompt_can_be_taken_back_while_it_waits() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
-    hear(&mut link, &prompt("two", "u2"));
-    let _ = said(&mut link);
+    receive(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("two", "u2"));
+    let _ = sent(&mut link);
     let cancel = |uuid| json!({ "subtype": "cancel_async_message", "message_uuid": uuid });
-    hear(&mut link, &request("r1", cancel("u2")));
-    hear(&mut link, &request("r2", cancel("u1")));
-    let lines = said(&mut link);
+    receive(&mut link, &request("r1", cancel("u2")));
+    receive(&mut link, &request("r2", cancel("u1")));
+    let lines = sent(&mut link);
     assert_eq!(lines[0]["state"], "cancelled");
     assert_eq!(lines[1]["response"]["response"]["cancelled"], true);
     assert_eq!(lines[2]["response"]["response"]["cancelled"], false);
@@ -181,16 +181,16 @@ fn a_prompt_can_be_taken_back_while_it_waits() {
 #[test]
 fn an_interrupt_withdraws_what_is_open_then_is_answered() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
-    hear(&mut link, &prompt("two", "u2"));
+    receive(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("two", "u2"));
     let permission = link.ask(ask("toolu_1", "Bash", json!({})));
     let call = json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call" });
     let message = McpMessage::new().server_name("calc").message(RawObject::of(&call).unwrap());
     let mcp = link.ask(AgentRequest::from(message));
-    let _ = (events(&mut link), said(&mut link));
-    hear(&mut link, &request("r1", json!({ "subtype": "interrupt" })));
-    hear(&mut link, &request("r2", json!({ "subtype": "interrupt", "cancel_queued": true })));
-    let lines = said(&mut link);
+    let _ = (events(&mut link), sent(&mut link));
+    receive(&mut link, &request("r1", json!({ "subtype": "interrupt" })));
+    receive(&mut link, &request("r2", json!({ "subtype": "interrupt", "cancel_queued": true })));
+    let lines = sent(&mut link);
     assert_eq!(lines[0]["type"], "control_cancel_request");
     assert_eq!(lines[1]["request"]["message"]["method"], "notifications/cancelled");
     assert_eq!(lines[1]["request"]["message"]["params"]["requestId"], 4);
@@ -208,22 +208,25 @@ fn an_interrupt_withdraws_what_is_open_then_is_answered() {
     assert_eq!(told.iter().filter(in_turn).count(), 1, "a turn is stopped once");
     // The host answers all the same.
     let late = json!({ "subtype": "success", "request_id": permission.as_str(), "response": {} });
-    hear(&mut link, &json!({ "type": "control_response", "response": late }));
+    receive(&mut link, &json!({ "type": "control_response", "response": late }));
     assert_eq!(events(&mut link), []);
     link.end_turn(done());
-    let lines = said(&mut link);
+    let lines = sent(&mut link);
     assert_eq!(lines[1]["state"], "cancelled");
 }
 
 #[test]
 fn requests_are_answered_under_the_name_they_came_with() {
     let mut link = AgentLink::new();
-    hear(
+    receive(
         &mut link,
         &json!({ "type": "control_request", "request_id": 7, "request": { "subtype": "mcp_status" } }),
     );
-    hear(&mut link, &json!({ "type": "control_request", "request": { "subtype": "frobnicate" } }));
-    hear(&mut link, &request("r3", json!({})));
+    receive(
+        &mut link,
+        &json!({ "type": "control_request", "request": { "subtype": "frobnicate" } }),
+    );
+    receive(&mut link, &request("r3", json!({})));
     let keys: Vec<_> = events(&mut link)
         .into_iter()
         .filter_map(|event| match event {
@@ -235,31 +238,31 @@ fn requests_are_answered_under_the_name_they_came_with() {
         link.answer(*key, &Reply::Unsupported).unwrap();
         assert!(link.answer(*key, &Reply::Ack).is_err(), "once");
     }
-    let lines = said(&mut link);
+    let lines = sent(&mut link);
     assert_eq!(lines[0]["response"]["request_id"], 7);
     assert_eq!(lines[1]["response"].get("request_id"), None);
     assert_eq!(lines[2]["response"]["error"], "Unsupported control request subtype: undefined");
     assert_eq!(lines[2]["response"]["error_code"], "unsupported_request");
-    hear(
+    receive(
         &mut link,
         &request(
             "r4",
             json!({ "subtype": "set_max_thinking_tokens", "max_thinking_tokens": "many" }),
         ),
     );
-    assert_eq!(said(&mut link)[0]["response"]["subtype"], "error");
+    assert_eq!(sent(&mut link)[0]["response"]["subtype"], "error");
 }
 
 #[test]
-fn a_host_that_joins_is_told_what_is_still_asked() {
+fn a_host_that_joins_gets_the_open_requests() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("one", "u1"));
     let id = link.ask(ask("toolu_1", "Bash", json!({ "command": "date" })));
-    let _ = (events(&mut link), said(&mut link));
-    hear(&mut link, &request("r1", json!({ "subtype": "initialize", "hooks": null })));
+    let _ = (events(&mut link), sent(&mut link));
+    receive(&mut link, &request("r1", json!({ "subtype": "initialize", "hooks": null })));
     let Some(AgentEvent::Asked { key, .. }) = link.poll_event() else { panic!() };
     link.answer(key, &Reply::of(&RawObject::default())).unwrap();
-    let response = said(&mut link)[0]["response"].clone();
+    let response = sent(&mut link)[0]["response"].clone();
     assert_eq!(response["pending_permission_requests"][0]["request_id"], id.as_str());
     assert_eq!(response["pending_user_dialog_requests"], json!([]));
 }
@@ -267,8 +270,8 @@ fn a_host_that_joins_is_told_what_is_still_asked() {
 #[test]
 fn the_end_of_the_host_ends_what_is_asked_and_not_what_was_said() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
-    hear(&mut link, &prompt("two", "u2"));
+    receive(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("two", "u2"));
     let id = link.ask(ask("toolu_1", "Bash", json!({})));
     let _ = events(&mut link);
     link.handle_end();
@@ -287,7 +290,7 @@ fn the_end_of_the_host_ends_what_is_asked_and_not_what_was_said() {
 #[test]
 fn results_wait_for_the_background_once_the_host_is_gone() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("one", "u1"));
     link.hold_results(true);
     link.handle_end();
     link.end_turn(done());
@@ -300,12 +303,12 @@ fn results_wait_for_the_background_once_the_host_is_gone() {
 }
 
 #[test]
-fn what_the_session_is_doing_is_told() {
+fn the_state_of_the_session_is_reported() {
     let mut link = AgentLink::new().state_events();
-    hear(&mut link, &json!({ "type": "user", "message": { "role": "user", "content": "one" } }));
+    receive(&mut link, &json!({ "type": "user", "message": { "role": "user", "content": "one" } }));
     let id = link.ask(ask("toolu_1", "Bash", json!({})));
     let yes = json!({ "subtype": "success", "request_id": id.as_str(), "response": {} });
-    hear(&mut link, &json!({ "type": "control_response", "response": yes }));
+    receive(&mut link, &json!({ "type": "control_response", "response": yes }));
     link.end_turn(done());
     let expected = [
         "state running",
@@ -319,17 +322,17 @@ fn what_the_session_is_doing_is_told() {
 }
 
 #[test]
-fn a_turn_nobody_asked_for_waits_for_those_that_somebody_did() {
+fn a_turn_without_a_prompt_waits_for_queued_prompts() {
     use duologue_protocol::message::{Origin, OriginKind};
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("one", "u1"));
     link.begin_own_turn(Origin::new().kind(OriginKind::TaskNotification), None);
-    hear(&mut link, &prompt("two", "u2"));
+    receive(&mut link, &prompt("two", "u2"));
     link.end_turn(done());
     link.end_turn(done());
-    let _ = said(&mut link);
+    let _ = sent(&mut link);
     link.end_turn(done());
-    let result = &said(&mut link)[0];
+    let result = &sent(&mut link)[0];
     assert_eq!(result["origin"]["kind"], "task-notification");
     assert_eq!(result.get("user_message_uuid"), None);
 }
@@ -337,13 +340,13 @@ fn a_turn_nobody_asked_for_waits_for_those_that_somebody_did() {
 #[test]
 fn the_result_does_not_begin_with_its_type() {
     let mut link = AgentLink::new();
-    hear(&mut link, &prompt("one", "u1"));
+    receive(&mut link, &prompt("one", "u1"));
     while link.poll_transmit().is_some() {}
     link.end_turn(done().duration_api_ms(3_u64));
     assert!(link.poll_transmit().unwrap().starts_with("{\"duration_api_ms\":3"));
 }
 
-/// Every line that the real CLI died of, and what it said, as it was recorded.
+/// Every line that the real CLI died of, and what it sent, as it was recorded.
 #[test]
 fn lines_that_are_fatal_are_fatal_in_the_same_words() {
     let table = [
@@ -385,12 +388,12 @@ fn lines_that_are_fatal_are_fatal_in_the_same_words() {
         assert_eq!(fatal.message, message);
         assert!(link.is_done());
         assert_eq!(link.exit_code(), 1);
-        assert_eq!(said(&mut link), Vec::<Value>::new(), "{line}");
+        assert_eq!(sent(&mut link), Vec::<Value>::new(), "{line}");
         // A lenient link answers with an error line instead, and continues.
         let mut link = AgentLink::new().lenient();
         link.handle_line(&Line::from(line));
-        assert_eq!(said(&mut link)[0]["error"]["type"], "invalid_request");
-        hear(&mut link, &prompt("still there?", "u1"));
+        assert_eq!(sent(&mut link)[0]["error"]["type"], "invalid_request");
+        receive(&mut link, &prompt("still there?", "u1"));
         assert_eq!(starts(&mut link), ["still there?"]);
     }
 }
@@ -422,7 +425,7 @@ fn lines_that_are_ignored_are_ignored() {
         let mut link = AgentLink::new();
         link.handle_line(&Line::from(line));
         assert_eq!(events(&mut link), [], "{line}");
-        assert_eq!(said(&mut link), Vec::<Value>::new(), "{line}");
+        assert_eq!(sent(&mut link), Vec::<Value>::new(), "{line}");
     }
 }
 

@@ -4,20 +4,20 @@ use duologue_protocol::agent_link::{AgentEvent, AgentLink, Outcome, Reply};
 use duologue_protocol::permission::PermissionResult;
 use serde_json::{Value, json};
 
-use super::agent_link::{ask, events, hear, prompt};
+use super::agent_link::{ask, events, prompt, receive};
 
 #[test]
-fn the_oldest_answers_work_when_they_are_wanted() {
+fn legacy_answers_work_if_enabled() {
     let answer = |line: Value, tool: &str, input: Value, early: bool| {
         let mut link = AgentLink::new().lenient();
-        hear(&mut link, &prompt("go", "u1"));
+        receive(&mut link, &prompt("go", "u1"));
         let _ = events(&mut link);
         if early {
-            hear(&mut link, &line);
+            receive(&mut link, &line);
         }
         link.ask_by_call(ask("toolu_1", tool, input));
         if !early {
-            hear(&mut link, &line);
+            receive(&mut link, &line);
         }
         match events(&mut link).pop() {
             Some(AgentEvent::Answered { outcome, .. }) => outcome,
@@ -50,15 +50,15 @@ fn the_oldest_answers_work_when_they_are_wanted() {
 }
 
 #[test]
-fn one_suggestion_is_taken_for_an_update() {
+fn a_legacy_suggestion_becomes_a_permission_update() {
     let mut link = AgentLink::new().lenient();
-    hear(&mut link, &prompt("go", "u1"));
+    receive(&mut link, &prompt("go", "u1"));
     let id = link.ask(ask("toolu_1", "Bash", json!({})));
     let rule = json!({ "type": "addRules", "rules": [{ "toolName": "Bash" }], "behavior": "allow",
         "destination": "session" });
     let yes = json!({ "behavior": "allow", "updatedInput": {}, "applyPermissionSuggestion": rule });
     let body = json!({ "subtype": "success", "request_id": id.as_str(), "response": yes });
-    hear(&mut link, &json!({ "type": "control_response", "response": body }));
+    receive(&mut link, &json!({ "type": "control_response", "response": body }));
     let Some(AgentEvent::Answered { outcome: Outcome::Success(success), .. }) =
         events(&mut link).pop()
     else {
@@ -69,10 +69,10 @@ fn one_suggestion_is_taken_for_an_update() {
 }
 
 #[test]
-fn abort_interrupts_when_it_is_wanted() {
+fn abort_interrupts_if_enabled() {
     let mut link = AgentLink::new().lenient();
-    hear(&mut link, &prompt("go", "u1"));
-    hear(&mut link, &json!({ "type": "abort" }));
+    receive(&mut link, &prompt("go", "u1"));
+    receive(&mut link, &json!({ "type": "abort" }));
     let stopped = |event: &AgentEvent| matches!(event, AgentEvent::Interrupted(how) if how.in_turn);
     assert!(events(&mut link).iter().any(stopped));
 }
@@ -82,7 +82,7 @@ fn abort_interrupts_when_it_is_wanted() {
 fn a_legacy_host_that_sends_hooks_or_servers_gets_the_whole_answer() {
     let answer = |initialize: Value| {
         let mut link = AgentLink::new().legacy();
-        hear(
+        receive(
             &mut link,
             &json!({ "type": "control_request", "request_id": "r", "request": initialize }),
         );

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::agent_link::{ask, done, events, hear, prompt, request, said};
+use super::agent_link::{ask, done, events, prompt, receive, request, sent};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -51,7 +51,7 @@ proptest! {
     /// In any order of things: a question ends once, a request is answered once, a prompt is answered
     /// by one turn or taken back, and one turn runs at a time.
     #[test]
-    fn whatever_happens_nothing_is_lost(steps in vec(step(), 0..80), lenient in any::<bool>()) {
+    fn nothing_is_lost_in_any_order(steps in vec(step(), 0..80), lenient in any::<bool>()) {
         let mut link = if lenient { AgentLink::new().lenient() } else { AgentLink::new() };
         let mut asks: Vec<RequestId> = Vec::new();
         let mut withdrawn: HashSet<RequestId> = HashSet::new();
@@ -72,20 +72,20 @@ proptest! {
                     if !closed {
                         prompts.insert(uuid.clone());
                     }
-                    hear(&mut link, &prompt("hello", &uuid));
+                    receive(&mut link, &prompt("hello", &uuid));
                 }
                 Step::Cancel(name) => {
                     requested += usize::from(!closed);
                     let body = json!({ "subtype": "cancel_async_message", "message_uuid": format!("u{name}") });
-                    hear(&mut link, &request("c", body));
+                    receive(&mut link, &request("c", body));
                 }
                 Step::Request => {
                     requested += usize::from(!closed);
-                    hear(&mut link, &request("r", json!({ "subtype": "mcp_status" })));
+                    receive(&mut link, &request("r", json!({ "subtype": "mcp_status" })));
                 }
                 Step::Interrupt(cancel) => {
                     requested += usize::from(!closed);
-                    hear(&mut link, &request("i", json!({ "subtype": "interrupt", "cancel_queued": cancel })));
+                    receive(&mut link, &request("i", json!({ "subtype": "interrupt", "cancel_queued": cancel })));
                 }
                 Step::Reply(at) => if at < open.len() {
                     let key = open.remove(at);
@@ -101,7 +101,7 @@ proptest! {
                 },
                 Step::HostAnswers(at) => if let Some(id) = asks.get(at) {
                     let body = json!({ "subtype": "success", "request_id": id.as_str(), "response": {} });
-                    hear(&mut link, &json!({ "type": "control_response", "response": body }));
+                    receive(&mut link, &json!({ "type": "control_response", "response": body }));
                 },
                 Step::Fold => { link.fold(None); }
                 Step::EndTurn => {
@@ -126,7 +126,7 @@ proptest! {
                     _ => {}
                 }
             }
-            for line in said(&mut link) {
+            for line in sent(&mut link) {
                 match line["type"].as_str().unwrap() {
                     "control_response" => answered += 1,
                     "command_lifecycle" => fate
@@ -155,7 +155,7 @@ proptest! {
 }
 
 /// What a host learns of the conversation itself.
-fn heard(lines: &[String]) -> Vec<String> {
+fn events_of(lines: &[String]) -> Vec<String> {
     let mut transcript = Transcript::new();
     for line in lines {
         transcript.handle_line(Direction::ToHost, &Line::from(line.trim_end()));
@@ -181,7 +181,7 @@ fn heard(lines: &[String]) -> Vec<String> {
 
 /// Recorded conversations, said again by a machine in each dialect, are the same to a host.
 #[test]
-fn the_oldest_forms_tell_the_same() {
+fn legacy_forms_give_the_same_events() {
     let names = [
         "02-multi-turn",
         "04-bash-allow",
@@ -208,29 +208,29 @@ fn the_oldest_forms_tell_the_same() {
             }
             std::iter::from_fn(|| link.poll_transmit()).collect()
         };
-        let plain = heard(&lines);
+        let plain = events_of(&lines);
         assert!(plain.len() > 3, "{}: {plain:?}", recording.name);
-        assert_eq!(heard(&say(AgentLink::new())), plain, "{}", recording.name);
-        assert_eq!(heard(&say(AgentLink::new().legacy())), plain, "{}", recording.name);
+        assert_eq!(events_of(&say(AgentLink::new())), plain, "{}", recording.name);
+        assert_eq!(events_of(&say(AgentLink::new().legacy())), plain, "{}", recording.name);
         let by_system_line = say(AgentLink::new().legacy_with_system_result());
-        assert_eq!(heard(&by_system_line), plain, "{}", recording.name);
+        assert_eq!(events_of(&by_system_line), plain, "{}", recording.name);
     }
 }
 
 #[test]
-fn the_oldest_forms_are_what_was_described() {
+fn legacy_forms_match_their_descriptions() {
     let mut link = AgentLink::new().legacy();
-    hear(&mut link, &request("r1", json!({ "subtype": "initialize" })));
+    receive(&mut link, &request("r1", json!({ "subtype": "initialize" })));
     let Some(AgentEvent::Asked { key, .. }) = link.poll_event() else { panic!() };
     link.answer(key, &Reply::of(&duologue_protocol::RawObject::default())).unwrap();
     assert_eq!(
-        said(&mut link),
+        sent(&mut link),
         [json!({ "type": "control_response",
         "response": { "subtype": "success", "request_id": "r1" } })]
     );
-    hear(&mut link, &prompt("Hi", "u1"));
+    receive(&mut link, &prompt("Hi", "u1"));
     let echo = json!({ "type": "user", "message": { "role": "user", "content": "Hi" } });
-    assert_eq!(said(&mut link), [echo]);
+    assert_eq!(sent(&mut link), [echo]);
     let block = |text: &str| -> ToHost {
         let message = json!({ "id": "msg_1", "role": "assistant",
             "content": [{ "type": "text", "text": text }] });
@@ -239,17 +239,17 @@ fn the_oldest_forms_are_what_was_described() {
     };
     link.say(block("one"));
     link.say(block("two"));
-    let lines = said(&mut link);
+    let lines = sent(&mut link);
     let count = |line: &Value| line["message"]["content"].as_array().unwrap().len();
     assert_eq!((count(&lines[0]), count(&lines[1])), (1, 2));
-    hear(&mut link, &request("r2", json!({ "subtype": "interrupt" })));
-    assert_eq!(said(&mut link)[0]["request"]["subtype"], "sdk_control_interrupt");
+    receive(&mut link, &request("r2", json!({ "subtype": "interrupt" })));
+    assert_eq!(sent(&mut link)[0]["request"]["subtype"], "sdk_control_interrupt");
     link.end_turn(done());
-    assert_eq!(said(&mut link)[0]["result"], "\"done\"");
+    assert_eq!(sent(&mut link)[0]["result"], "\"done\"");
     let mut link = AgentLink::new().legacy_with_system_result();
-    hear(&mut link, &prompt("Hi", "u1"));
-    let _ = said(&mut link);
+    receive(&mut link, &prompt("Hi", "u1"));
+    let _ = sent(&mut link);
     link.end_turn(done());
-    let result = &said(&mut link)[0];
+    let result = &sent(&mut link)[0];
     assert_eq!((&result["type"], &result["subtype"]), (&json!("system"), &json!("result")));
 }

@@ -75,7 +75,7 @@ fn a_call_of_the_same_name_in_another_turn_has_its_own_result() {
 }
 
 #[test]
-fn a_tool_call_is_told_once_whatever_message_shows_it() {
+fn a_tool_call_is_reported_once_although_several_messages_have_it() {
     let both = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"Bash"}]}}"#;
     let alone = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash"}]}}"#;
     let events = fold(&[both, alone, &call("m9", "t1")]);
@@ -153,7 +153,7 @@ fn a_marker_beside_a_tool_result_is_an_interrupt() {
 }
 
 #[test]
-fn a_prompt_that_quotes_the_marker_is_no_interrupt() {
+fn a_prompt_that_quotes_the_marker_is_not_an_interrupt() {
     let words = "[Request interrupted by user] what does that mean?";
     let prompt = format!(
         ">{}",
@@ -220,7 +220,7 @@ fn the_same_id_on_both_sides_is_two_requests() {
 }
 
 #[test]
-fn a_request_that_is_delivered_again_is_told_once() {
+fn a_request_that_is_delivered_again_is_reported_once() {
     let allow = r#">{"type":"control_response","response":{"subtype":"success","request_id":"r","response":{"behavior":"allow"}}}"#;
     let events = fold(&[&ask("r", "t"), &ask("r", "t"), allow]);
     assert_eq!(named(&events, "permission_asked", &[]).len(), 1);

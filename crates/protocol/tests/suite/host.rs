@@ -54,6 +54,7 @@ impl Reported {
             }
             Event::PromptCancelled(prompt) => {
                 self.settle(prompt.uuid.as_str());
+                self.accepted.remove(prompt.uuid.as_str());
             }
             Event::TurnStarted(started) => {
                 self.accepted.clear();

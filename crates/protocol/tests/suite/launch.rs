@@ -70,7 +70,7 @@ fn matcher(id: &str) -> HookMatcher {
 }
 
 #[test]
-fn nothing_asked_for_is_nothing_sent() {
+fn options_that_are_not_set_send_nothing() {
     assert_eq!(args(&launch()), Vec::<String>::new());
     assert_eq!(handshake(&launch()), json!({}));
     assert_eq!(env(&launch()), []);
@@ -115,7 +115,7 @@ fn what_becomes_a_flag() {
             &["--permission-mode=bypassPermissions", "--allow-dangerously-skip-permissions"],
         ),
         (launch().permission_prompts(PermissionPrompts::Host), &["--permission-prompt-tool=stdio"]),
-        (launch().permission_prompts(PermissionPrompts::Nobody), &["--permission-prompts=none"]),
+        (launch().permission_prompts(PermissionPrompts::Deny), &["--permission-prompts=none"]),
         (launch().permission_prompt_tool("mcp__a__b"), &["--permission-prompt-tool=mcp__a__b"]),
         (
             launch().mcp_server("s", McpServerConfig::stdio("cmd", ["-x"])),
@@ -354,7 +354,7 @@ fn marks_of_an_outer_session_go() {
 }
 
 #[test]
-fn the_host_is_told_what_it_must_do() {
+fn the_plan_has_the_duties_of_the_host() {
     let plan = launch().verbatim_prompts(true).cwd("here").plan(None).unwrap();
     assert!(plan.verbatim_prompts && !plan.initialize_first);
     assert_eq!(plan.cwd.unwrap().to_str(), Some("here"));
@@ -385,7 +385,7 @@ fn older_versions_get_their_own_roads() {
         ),
         (launch().system_prompt(SystemPrompt::Empty), "2.0.77", &["--system-prompt="]),
         (launch().thinking(Thinking::Disabled), "2.0.77", &["--max-thinking-tokens=0"]),
-        (launch().permission_prompts(PermissionPrompts::Nobody), "2.1.197", &[]),
+        (launch().permission_prompts(PermissionPrompts::Deny), "2.1.197", &[]),
         // 2.1.197 does not know the flag, and both know the field.
         (launch().forward_subagent_text(true), "2.1.197", &[]),
         (launch().forward_subagent_text(true), imitated_version(), &[]),
@@ -401,7 +401,7 @@ fn older_versions_get_their_own_roads() {
 }
 
 #[test]
-fn what_an_old_version_reads_over_is_told() {
+fn options_that_an_old_version_ignores_are_listed() {
     let launch = launch().title("t").verbatim_prompts(true).system_prompt_snapshot(false);
     let unheeded =
         |version: &str| launch.plan(CliVersion::parse(version).as_ref()).unwrap().unheeded;

@@ -33,7 +33,7 @@ fn what_contradicts_itself() {
         ),
         (
             launch()
-                .permission_prompts(PermissionPrompts::Nobody)
+                .permission_prompts(PermissionPrompts::Deny)
                 .permission_prompt_tool("mcp__a__b"),
             "permission_prompts",
             "permission_prompt_tool",

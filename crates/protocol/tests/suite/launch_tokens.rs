@@ -131,7 +131,7 @@ fn split_as_the_cli_does(list: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_recordings_hold_no_flag_unheard_of() {
+fn all_flags_of_the_recordings_are_known() {
     // Flags that have another road here, or none because nothing is printed in stream-json mode.
     let raw = ["-p", "--forward-subagent-text", "--prompt-suggestions"];
     let mut seen = BTreeSet::new();

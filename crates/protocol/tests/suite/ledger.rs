@@ -52,7 +52,7 @@ fn played(recording: &Recording, seed: u64) -> Result<bool, String> {
 /// Every recording a few times, each time with one or two lines mutated: after every line, the events that a subscriber
 /// gets and the state by which stdin is closed agree on whether anything is open.
 #[test]
-fn events_and_state_agree_on_what_is_open_whatever_is_mutated() {
+fn events_and_state_agree_on_what_is_open() {
     let times: u64 = std::env::var("DUOLOGUE_FUZZ_TIMES").ok().map_or(4, |n| n.parse().unwrap());
     let mut finished = 0;
     for (number, recording) in recordings().iter().enumerate() {
@@ -115,7 +115,7 @@ fn a_result_that_cannot_be_decoded_ends_its_turn() {
 
 /// The agent lists prompts as waiting, takes two into one turn, and its result cannot be read.
 #[test]
-fn all_prompts_of_a_turn_end_with_a_result_that_cannot_be_read() {
+fn all_prompts_of_a_turn_end_with_a_result_that_cannot_be_decoded() {
     for (what, line) in ends("u1").into_iter().skip(1) {
         let mut host = Host::prompted("u1");
         host.prompt("and this", "u2");
@@ -142,7 +142,7 @@ fn background(host: &mut Host) {
 
 /// A task ends in several ways; none of them needs to be wholly readable.
 #[test]
-fn the_end_of_a_task_is_read_out_of_a_broken_line() {
+fn the_end_of_a_task_is_found_in_a_broken_line() {
     for line in [
         r#"{"type":"system","subtype":"task_notification","task_id":"t","status":7}"#,
         r#"{"type":"system","subtype":"task_notification","task_id":"t","summary":"cut o"#,
@@ -158,7 +158,7 @@ fn the_end_of_a_task_is_read_out_of_a_broken_line() {
 
 /// Which task has ended cannot be read: then what seems to be open is not certain.
 #[test]
-fn the_end_of_something_that_cannot_be_read_leaves_doubt() {
+fn an_end_that_cannot_be_decoded_is_unclear() {
     for line in [
         &br#"{"type":"system","subtype":"task_notification","status":"completed"}"#[..],
         br#"{"type":"system","subtype":"background_tasks_changed","tasks":7}"#,
@@ -183,7 +183,7 @@ fn the_end_of_something_that_cannot_be_read_leaves_doubt() {
 
 /// Something that a tool or a runtime has printed is not a message.
 #[test]
-fn printed_text_leaves_no_doubt() {
+fn printed_text_is_not_unclear() {
     let mut host = Host::prompted("u1");
     background(&mut host);
     for text in ["(node:12) Warning: x", "debug: turn 3", "null", "[1]", "\u{1b}[2m"] {
@@ -294,4 +294,17 @@ fn a_prompt_that_is_not_written_yet_counts() {
     assert!(!host.is_between_turns());
     host.receive(br#"{"type":"result","subtype":"success","uuid":"r"}"#);
     assert!(host.may_close());
+}
+
+/// The agent reports the end of a prompt whose turn was never seen. A subscriber gets the end, too.
+#[test]
+fn a_prompt_that_ends_without_a_turn_is_cancelled() {
+    let mut host = Host::prompted("u1");
+    for state in ["queued", "started", "completed"] {
+        assert!(host.reported.is_anything_open());
+        host.receive_json(
+            &json!({ "type": "command_lifecycle", "command_uuid": "u1", "state": state }),
+        );
+    }
+    assert!(!host.reported.is_anything_open() && host.may_close());
 }

@@ -43,7 +43,7 @@ fn delta(index: usize, text: &str) -> Value {
 }
 
 #[test]
-fn a_streamed_message_without_room_is_told_by_its_deltas_and_its_line() {
+fn a_streamed_message_over_the_budget_is_reported_by_its_deltas_and_its_line() {
     let mut transcript = Transcript::new().open_limit(20_000);
     let piece = "x".repeat(1_000);
     let deltas = (0..100).map(|_| delta(0, &piece));
@@ -111,19 +111,19 @@ fn room_is_free_again_after_the_turn() {
 }
 
 #[test]
-fn agents_calls_and_requests_without_room_are_told_when_they_begin() {
+fn the_beginning_of_agents_calls_and_requests_over_the_budget_is_reported() {
     let mut transcript = Transcript::new().open_limit(50_000);
     let many = 1_000;
     let calls = (0..many).flat_map(|number| {
         let id = format!("toolu_{number}");
         let call = json!({ "type": "tool_use", "id": id, "name": "Agent", "input": {} });
-        let mut said = assistant(&format!("a{number}"), &[text("hello")]);
-        said["parent_tool_use_id"] = json!(id);
+        let mut answer = assistant(&format!("a{number}"), &[text("hello")]);
+        answer["parent_tool_use_id"] = json!(id);
         let ask = json!({ "type": "control_request", "request_id": format!("r{number}"), "request": {
             "subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": format!("b{number}"),
             "input": { "command": "x".repeat(100) },
         }});
-        [assistant(&format!("m{number}"), &[call]), said, ask]
+        [assistant(&format!("m{number}"), &[call]), answer, ask]
     });
     let events = events_of(&mut transcript, calls);
     let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();

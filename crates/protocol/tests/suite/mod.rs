@@ -3,6 +3,7 @@ mod agent_link_legacy;
 mod agent_link_orders;
 mod closing;
 mod conversations;
+mod coverage;
 mod events;
 mod host;
 mod host_link_legacy;

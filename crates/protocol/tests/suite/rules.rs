@@ -37,7 +37,7 @@ fn a_good_conversation_breaks_none() {
 }
 
 #[test]
-fn echoed_and_second_answers_are_no_violation() {
+fn echoed_and_second_answers_are_allowed() {
     assert_eq!(broken(&[PROMPT, INIT, ASK, ANSWER, ECHO, ANSWER, RESULT]), []);
 }
 
@@ -77,6 +77,6 @@ fn turns_end_with_a_result_even_if_it_is_held_back() {
 }
 
 #[test]
-fn one_direction_alone_tells_nothing() {
+fn with_one_direction_nothing_is_checked() {
     assert_eq!(broken(&[INIT, ASK]), []);
 }

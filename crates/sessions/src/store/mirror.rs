@@ -77,6 +77,13 @@ pub enum MirrorProblem {
     },
 }
 
+impl MirrorProblem {
+    /// Entries that were not stored, for this reason.
+    pub fn failed(key: SessionKey, entries: usize, reason: impl Into<String>) -> Self {
+        Self::Failed { key, entries, reason: reason.into() }
+    }
+}
+
 impl fmt::Display for MirrorProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (key, entries) = match self {

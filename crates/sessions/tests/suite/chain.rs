@@ -85,3 +85,68 @@ proptest! {
         prop_assert_eq!(texts(&session), naive(&entries));
     }
 }
+
+/// The entries with the parents that they have after all compactions, or none if they form a circle. Each compaction looks at
+/// all entries.
+fn relinked(entries: &[Value]) -> Option<Vec<Value>> {
+    let mut entries = entries.to_vec();
+    let is_there = |entries: &[Value], uuid: &Value| entries.iter().any(|it| it["uuid"] == *uuid);
+    for at in 0..entries.len() {
+        let segment = entries[at]["compactMetadata"]["preservedSegment"].clone();
+        let Some(segment) = segment.as_object() else { continue };
+        let [anchor, head, tail] = ["anchorUuid", "headUuid", "tailUuid"].map(|it| &segment[it]);
+        let has_anchor = is_there(&entries, anchor);
+        if let Some(head) = entries.iter_mut().find(|it| it["uuid"] == *head) {
+            head["parentUuid"] = if has_anchor { anchor.clone() } else { json!("lost") };
+        }
+        let tail = if is_there(&entries, tail) { tail.clone() } else { json!("lost") };
+        for entry in &mut entries {
+            if entry["parentUuid"] == *anchor && entry["uuid"] != *head {
+                entry["parentUuid"] = tail.clone();
+            }
+        }
+    }
+    let parents: HashMap<String, Value> = entries
+        .iter()
+        .map(|it| (it["uuid"].as_str().unwrap().to_owned(), it["parentUuid"].clone()))
+        .collect();
+    let is_finite = |entry: &Value| {
+        let mut above = entry["parentUuid"].as_str();
+        for _ in 0..=parents.len() {
+            let Some(uuid) = above else { return true };
+            above = parents.get(uuid).and_then(Value::as_str);
+        }
+        false
+    };
+    entries.iter().all(is_finite).then_some(entries)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn many_compactions_give_what_one_at_a_time_gives(
+        nodes in proptest::collection::vec((0_usize..16, 0_u8..6, [0_usize..18, 0..18, 0..18]), 1..16)
+    ) {
+        let name = |at: usize| format!("n{at}");
+        let entries: Vec<Value> = nodes.iter().enumerate().map(|(at, (parent, kind, kept))| {
+            let parent = (*parent < at).then(|| name(*parent));
+            match kind {
+                0 | 1 => user(&name(at), parent.as_deref(), &name(at)),
+                2 | 3 => assistant(&name(at), parent.as_deref(), &name(at)),
+                _ => {
+                    // Some of these names belong to no entry.
+                    let [anchor, head, tail] = kept.map(name);
+                    let segment = json!({ "anchorUuid": anchor, "headUuid": head, "tailUuid": tail });
+                    json!({ "type": "system", "subtype": "compact_boundary", "uuid": name(at),
+                        "parentUuid": parent, "compactMetadata": { "preservedSegment": segment } })
+                }
+            }
+        }).collect();
+        let place = Place::new();
+        if let Some(relinked) = relinked(&entries) {
+            let session = place.write(ID, &entries);
+            prop_assert_eq!(texts(&session), naive(&relinked));
+        }
+    }
+}

@@ -143,3 +143,23 @@ fn the_table_of_errors_is_complete() {
         cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect();
     assert_eq!(listed, errors);
 }
+
+/// Words that make a reader stop: see CONTRIBUTING.md. Code may have them, for example in a recorded text.
+#[test]
+fn pages_use_plain_words() {
+    let words = ["told", "nobody", "somebody", "anybody", "whoever", "in vain", "mended", "hears"];
+    let top =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "DEPENDENCIES.md", "CHANGELOG.md"];
+    let all =
+        top.map(|name| root().join(name)).into_iter().chain(pages("docs")).chain(crate_readmes());
+    for page in all {
+        for line in prose(&page) {
+            // Without code in backticks.
+            let text = line.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+            let text = text.replace(|letter: char| !letter.is_alphanumeric(), " ");
+            let found =
+                words.iter().find(|word| format!(" {text} ").contains(&format!(" {word} ")));
+            assert!(found.is_none(), "{}: {found:?} in {line}", page.display());
+        }
+    }
+}

@@ -23,6 +23,12 @@ const PURE: &[&str] = &[
     "simdutf8",
     "wide",
     "zmij",
+    // The feature `preserve_order` of serde_json, which agent-client-protocol enables for the whole workspace.
+    "allocator-api2",
+    "equivalent",
+    "foldhash",
+    "hashbrown",
+    "indexmap",
 ];
 
 /// What no source of `wire` and `protocol` may name.

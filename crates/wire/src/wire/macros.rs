@@ -249,6 +249,9 @@ macro_rules! union {
         }
 
         impl $name {
+            /// The tags of all known kinds.
+            pub const KNOWN: &[&str] = &[$($value),*];
+
             /// The tag: the name of the kind.
             pub fn tag(&self) -> &str {
                 match self {

@@ -80,7 +80,7 @@ fn the_cap_is_per_line_and_never_per_stream() {
 }
 
 #[test]
-fn a_last_line_that_is_too_long_is_told_at_the_end() {
+fn a_last_line_that_is_too_long_is_reported_at_the_end() {
     let found = frames(LineDecoder::new().max_line(4), b"{}\n123456", 2);
     assert_eq!(found[1], "line 2 (from byte 3) has 6 bytes, more than the cap");
 }

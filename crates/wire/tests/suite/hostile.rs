@@ -85,7 +85,7 @@ fn a_tag_that_is_missing_is_not_made_up() {
 }
 
 #[test]
-fn a_line_of_two_types_is_none() {
+fn a_line_with_two_types_is_malformed() {
     for types in [["keep_alive", "new"], ["new", "keep_alive"], ["new", "newer"]] {
         let line = Line::from(format!(r#"{{"type":"{}","type":"{}"}}"#, types[0], types[1]));
         let contradiction = FaultKind::Contradiction("type");

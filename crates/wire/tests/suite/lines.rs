@@ -127,7 +127,7 @@ fn ids_may_be_numbers_or_absent() {
 }
 
 #[test]
-fn absent_and_null_are_told_apart() {
+fn absent_and_null_differ() {
     let json = r#"{"type":"assistant","parent_tool_use_id":null}"#;
     let Decoded::Known(ToHost::Assistant(assistant)) = to_host(json) else { panic!() };
     assert_eq!(assistant.parent_tool_use_id, Field::Null);

@@ -69,7 +69,7 @@ fn each_line(mut visit: impl FnMut(&Recording, &Entry, &mut Replies)) {
 const MADE_UP: &[&str] = &["foo", "message.zzz", "request.cwd", "request.directory"];
 
 #[test]
-fn every_line_says_the_same_when_written_again() {
+fn every_line_is_equal_when_written_again() {
     let mut lines = 0;
     let mut unknown = BTreeMap::<String, usize>::new();
     each_line(|recording, entry, replies| {

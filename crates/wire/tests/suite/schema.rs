@@ -52,7 +52,7 @@ fn mutate(value: &Value, emit: &mut dyn FnMut(Value), wrap: &dyn Fn(Value) -> Va
 }
 
 #[test]
-fn recorded_lines_validate_and_mutated_ones_fail_as_the_reader_says() {
+fn recorded_lines_validate_and_mutated_ones_fail_as_in_the_reader() {
     let both = [Direction::ToHost, Direction::ToAgent]
         .map(|direction| jsonschema::validator_for(&schema::of(direction)).unwrap());
     let either = jsonschema::validator_for(&schema::of_both()).unwrap();

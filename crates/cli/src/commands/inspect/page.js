@@ -232,7 +232,7 @@ const build = (event) => {
   const agent = agents.get(event.agent) || null;
   const built = [];
   if (agent !== speaker && !kind.startsWith("turn")) {
-    // Who speaks from here on: told where it changes.
+    // Name the agent where it changes.
     const heading = element("div", agent ? "row who in-agent" : "row who", labelOf(agent));
     if (agent) place(heading, agent);
     if (agent || speaker) {

@@ -67,31 +67,18 @@ fn find(
             && args.tag.as_ref().is_none_or(|tag| info.tag.as_ref() == Some(tag))
     };
     let wanted = if args.limit == 0 { usize::MAX } else { args.limit };
-    // Tags and marks are not known before the files are read, so pages are read until enough is found.
-    let page = wanted.saturating_add(args.offset).saturating_mul(2).max(64);
-    let (mut found, mut damaged) = (Vec::new(), Vec::new());
-    let mut offset = 0;
-    loop {
-        let options = match args.limit {
-            0 => options.clone(),
-            _ => options.clone().limit(page).offset(offset),
-        };
-        let list = sessions.list(&options)?;
-        let read = list.sessions.len();
-        found.extend(list.sessions.into_iter().filter(fits));
-        for file in list.damaged {
-            if !damaged.contains(&file) {
-                damaged.push(file);
-            }
-        }
-        offset += read;
-        if args.limit == 0 || read < page || found.len() >= wanted.saturating_add(args.offset) {
-            break;
-        }
+    // Tags and marks are not known before the files are read: a few more are read than are shown, and all if that is not enough.
+    let enough = wanted.saturating_add(args.offset);
+    let page = if args.limit == 0 { 0 } else { enough.saturating_mul(2) };
+    let mut list = sessions.list(&options.clone().limit(page))?;
+    let mut found: Vec<SessionInfo> = list.sessions.iter().filter(|it| fits(it)).cloned().collect();
+    if found.len() < enough && list.sessions.len() == page {
+        list = sessions.list(&options)?;
+        found = list.sessions.into_iter().filter(fits).collect();
     }
     found.drain(..args.offset.min(found.len()));
     found.truncate(wanted);
-    Ok((found, damaged))
+    Ok((found, list.damaged))
 }
 
 fn table(found: &[SessionInfo], usage: &[Option<SessionUsage>]) -> Table {
@@ -104,7 +91,6 @@ fn table(found: &[SessionInfo], usage: &[Option<SessionUsage>]) -> Table {
         (ours("TITLE"), Align::Left),
     ]);
     let length = unique(found);
-    let now = now();
     for (info, usage) in found.iter().zip(usage) {
         let title = duologue_terminal::Foreign::from(info.summary.as_str()).first_line();
         let marks = [
@@ -119,7 +105,7 @@ fn table(found: &[SessionInfo], usage: &[Option<SessionUsage>]) -> Table {
         let id = info.id.get(..length).unwrap_or(&info.id);
         table.row([
             line(id).dimmed(),
-            age(now, info.modified),
+            age(info.modified),
             usage.as_ref().map(|usage| shown!("{}", usage.turns)).unwrap_or_default(),
             usage.as_ref().map(|usage| cost(&usage.spent)).unwrap_or_default(),
             info.cwd.as_deref().map(project).unwrap_or_default(),
@@ -171,9 +157,12 @@ fn now() -> i64 {
     since.ok().and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default()
 }
 
-/// How long ago something was: `40s`, `5m`, `3h`, `12d`.
-fn age(now: i64, time: i64) -> Shown {
-    let seconds = (now - time).max(0) / 1000;
+/// How long ago a time was, in milliseconds since 1970: `40s`, `5m`, `3h`, `12d`.
+pub(crate) fn age(time: i64) -> Shown {
+    span((now() - time).max(0) / 1000)
+}
+
+fn span(seconds: i64) -> Shown {
     match seconds {
         0..60 => shown!("{}s", seconds),
         60..3_600 => shown!("{}m", seconds / 60),
@@ -231,9 +220,9 @@ mod tests {
 
     #[test]
     fn ages_are_short() {
-        let at = |seconds: i64| age(seconds * 1000, 0).as_str().to_owned();
+        let at = |seconds: i64| span(seconds).as_str().to_owned();
         assert_eq!([at(5), at(300), at(7_200), at(864_000)], ["5s", "5m", "2h", "10d"]);
-        assert_eq!(age(0, 99_999).as_str(), "0s");
+        assert_eq!(age(i64::MAX / 2).as_str(), "0s");
     }
 
     #[test]

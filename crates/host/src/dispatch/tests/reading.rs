@@ -43,7 +43,7 @@ async fn exchange(host: &Host, agent: &mut Agent) {
 }
 
 #[tokio::test]
-async fn what_is_not_read_spills_and_comes_back_in_order() {
+async fn unread_lines_spill_and_come_back_in_order() {
     let (mut host, mut agent) = pair(QueueOptions::new(10_000), Options::default());
     let mut unread = host.subscribe(Filter::Events);
     let sent = 20_000;
@@ -149,11 +149,14 @@ async fn the_agent_is_not_read_far_ahead_of_a_subscriber_that_reads() {
     }
     flooding.await.unwrap();
     assert!(read > 10_000_000, "{read}");
-    assert!(most < 1_500_000, "{most} bytes were ahead of the subscriber");
+    // The queue and the batch of the reader each hold at most READ_AHEAD (256 KiB) and one chunk (64 KiB), the pipe holds
+    // 16 KiB, and one line is being written. With a paused clock and one thread, it is always 229,535 bytes.
+    let bound = 2 * (256 + 64) * 1024 + 16 * 1024 + 1_100;
+    assert!(most < bound, "{most} bytes were ahead of the subscriber");
 }
 
 #[tokio::test]
-async fn a_subscriber_that_stops_reading_does_not_hold_the_agent_up() {
+async fn a_subscriber_that_stops_reading_does_not_delay_the_agent() {
     let (mut host, mut agent) = default_pair();
     flood(&mut agent, 1).await;
     assert_eq!(number(&host.line().await.unwrap().unwrap()), 0);
@@ -165,7 +168,7 @@ async fn a_subscriber_that_stops_reading_does_not_hold_the_agent_up() {
 }
 
 #[tokio::test]
-async fn failing_ends_one_subscription_and_control_goes_on() {
+async fn failing_ends_one_subscription_and_control_continues() {
     let queues = QueueOptions::new(1_000).overflow(Overflow::Fail);
     let (mut host, mut agent) = pair(queues, Options::default());
     flood(&mut agent, 1_000).await;
@@ -214,7 +217,7 @@ async fn waiting_for_a_line_is_cancel_safe() {
 }
 
 #[tokio::test]
-async fn stray_and_long_lines_do_not_end_it() {
+async fn malformed_and_long_lines_do_not_end_it() {
     let options = Options { max_line: 100, ..Options::default() };
     let (mut host, mut agent) = pair(QueueOptions::new(DEFAULT_BUDGET), options);
     let mut events = host.subscribe(Filter::Events);

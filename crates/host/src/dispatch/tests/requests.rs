@@ -63,7 +63,7 @@ async fn all_requests_fail_when_the_agent_goes() {
 }
 
 #[tokio::test]
-async fn asks_are_served_whatever_the_consumer_does() {
+async fn requests_are_served_although_nothing_is_read() {
     let (mut host, mut agent) = pair(QueueOptions::new(0), Options::default());
     let ask = json!({ "type": "control_request", "request_id": "a",
         "request": { "subtype": "can_use_tool", "tool_name": "Bash", "input": {} } });

@@ -49,7 +49,7 @@ async fn the_version_is_negotiated() {
 }
 
 #[tokio::test]
-async fn what_is_not_known_is_refused() {
+async fn unknown_methods_are_refused() {
     let agent = Agent::of(&empty());
     assert_eq!(agent.ask(3, "ping", json!({})).await["result"], json!({}));
     for method in ["resources/list", "prompts/get", "sampling/createMessage", ""] {

@@ -195,7 +195,7 @@ async fn a_panic_is_an_answer() {
 }
 
 #[tokio::test]
-async fn what_the_service_says_goes_out() {
+async fn messages_of_the_service_are_sent() {
     let (outbox, mut said) = Outbox::channel(4);
     let agent = Agent(Service::new().0.server().connect(outbox));
     agent.send(INITIALIZE).await;

@@ -45,7 +45,7 @@ async fn the_recorded_calls() {
 }
 
 #[tokio::test]
-async fn what_the_agent_is_told() {
+async fn the_agent_gets_the_list_of_tools() {
     let server = calc().tool(
         mcp::tool("add", "Add", async |_: Add| "")
             .title("Addition")
@@ -98,7 +98,7 @@ async fn an_unknown_tool_is_an_error_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn bad_input_is_told_to_the_model() {
+async fn bad_input_is_reported_to_the_model() {
     let agent = Agent::of(&calc());
     for (arguments, wrong) in [
         (json!({ "a": 1 }), "missing field `b`"),
@@ -116,7 +116,7 @@ async fn bad_input_is_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_panic_is_told_to_the_model_and_nothing_ends() {
+async fn a_panic_is_reported_to_the_model_and_nothing_ends() {
     let server = calc()
         .tool(mcp::tool("now", "", |_: ()| -> std::future::Ready<()> { panic!("at once") }))
         .tool(mcp::tool("later", "", async |_: ()| {

@@ -77,7 +77,7 @@ async fn grandchildren_end_with_a_leader_that_is_killed() {
 }
 
 #[tokio::test]
-async fn grandchildren_end_with_a_leader_that_somebody_else_kills() {
+async fn grandchildren_end_with_a_leader_that_another_process_kills() {
     let started = start("sleep 1000 & echo $!; wait");
     let mut lines = lines(started.stdout);
     let grandchildren = pids(&mut lines).await;
@@ -123,7 +123,7 @@ async fn a_grandchild_does_not_keep_stdout_open() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everybody_hears_of_the_end_and_anybody_may_ask_for_it() {
+async fn every_handle_gets_the_end_and_can_request_it() {
     let started = start("trap '' TERM; echo ready; while :; do sleep 1000; done");
     let mut lines = lines(started.stdout);
     assert_eq!(line(&mut lines).await, "ready");
@@ -140,7 +140,7 @@ async fn everybody_hears_of_the_end_and_anybody_may_ask_for_it() {
 }
 
 #[tokio::test]
-async fn one_who_gives_up_waiting_harms_nobody() {
+async fn a_cancelled_wait_affects_no_other() {
     let started = start("cat");
     let waiting = tokio::time::timeout(std::time::Duration::ZERO, started.process.end(PATIENT));
     assert!(waiting.await.is_err());

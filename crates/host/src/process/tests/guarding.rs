@@ -239,7 +239,7 @@ async fn the_guard_ends_with_the_last_agent() {
 }
 
 #[tokio::test]
-async fn a_guard_that_was_killed_is_replaced_and_told_everything() {
+async fn a_guard_that_was_killed_is_replaced_and_gets_all_processes() {
     let mut sleeper = sleeper();
     let guard = Arc::new(Guard::start(Path::new("/bin/sh")).unwrap());
     let first = guard.pid();

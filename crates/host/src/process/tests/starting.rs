@@ -71,7 +71,7 @@ async fn a_missing_program_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_no_program_is_told_from_what_is_missing() {
+async fn a_file_that_cannot_run_differs_from_a_missing_one() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let error = Spawn::new(directory.path()).start().unwrap_err();
@@ -118,7 +118,7 @@ async fn a_relative_program_is_meant_from_here() {
 }
 
 #[tokio::test]
-async fn too_long_a_command_line_is_told() {
+async fn a_command_line_that_is_too_long_is_an_error() {
     let error = sh("true").leading(["x".repeat(8_000_000)]).start().unwrap_err();
     assert!(matches!(error, SpawnError::TooLong { length } if length > 8_000_000), "{error}");
 }

@@ -57,7 +57,7 @@ async fn who_left_the_group_cannot_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn a_callback_that_panics_harms_nobody() {
+async fn a_callback_that_panics_affects_nothing_else() {
     let seen = Arc::new(Mutex::new(0));
     let count = Arc::clone(&seen);
     let spawn =

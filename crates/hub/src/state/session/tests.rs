@@ -335,11 +335,12 @@ fn a_prompt_is_sent_again_only_if_the_agent_provably_does_not_have_it() {
 #[test]
 fn states_follow_what_happens() {
     let mut world = World::default();
-    assert_eq!(world.state.state(), State::Starting);
-    world.begin();
     assert_eq!(world.state.state(), State::Idle);
+    world.write(&Record::Owner);
+    world.step(&Step::Submit);
+    assert_eq!(world.state.state(), State::Starting);
+    world.write(&Record::AgentStarted(AgentStarted::default()));
     for (step, state) in [
-        (Step::Submit, State::Idle),
         (Step::Deliver { dies: false }, State::Running),
         (Step::Turn, State::Running),
         (Step::Ask, State::Waiting),

@@ -1,4 +1,4 @@
-//! Turns and agents: beginning and ending.
+//! Turns and agents: how they begin and end, and what they cost.
 
 use crate::control::AgentRequest;
 use crate::id::{ToolUseId, Uuid};
@@ -22,10 +22,10 @@ impl Transcript {
             self.leave_turn();
         }
         self.ledger.begin(introduced);
-        self.tell_steps();
+        self.report_steps();
     }
 
-    /// Another turn begins while one has no result yet: nothing more comes of its messages.
+    /// Another turn begins while one has no result yet: the messages of that one have ended.
     fn leave_turn(&mut self) {
         let Some(number) = self.ledger.turns.current() else { return };
         let main = self.messages.of(None);
@@ -37,7 +37,7 @@ impl Transcript {
     }
 
     /// Reports what has changed in the ledger.
-    pub(super) fn tell_steps(&mut self) {
+    pub(super) fn report_steps(&mut self) {
         for step in self.ledger.take_steps() {
             match step {
                 Step::Began { turn, prompts } => {
@@ -69,7 +69,7 @@ impl Transcript {
     pub(super) fn salvaged(&mut self, reading: &Reading) {
         match reading {
             Reading::Ended { result } => {
-                // A stray one ends nothing.
+                // Without an open turn, it ends nothing.
                 if self.ledger.has_open_turn() {
                     self.finish_turn(result, false);
                 }
@@ -83,10 +83,10 @@ impl Transcript {
             Reading::Idle => self.idle(),
             other => self.ledger.follow(other),
         }
-        self.tell_steps();
+        self.report_steps();
     }
 
-    /// Nothing more happens without input: a turn that is still open has lost its result.
+    /// The agent is idle: a turn that is still open has lost its result.
     pub(super) fn idle(&mut self) {
         while self.ledger.turns.any_begun() {
             let error = "the agent is idle, and the turn has no result";
@@ -110,9 +110,9 @@ impl Transcript {
         }
         let running_texts = self.messages.of(None).texts();
         let ended = self.ledger.result(result, &running_texts, readable);
-        self.tell_steps();
+        self.report_steps();
         let Some(Ended { mut turn, was_running }) = ended else { return };
-        // What sub-agents showed last is complete, too.
+        // The last blocks of subagents are complete, too.
         for agent in self.messages.agents() {
             let turn = self.agents.turn(&agent).or(Some(turn.number));
             let mut out = Out::new(&mut self.events, turn, Some(&agent));
@@ -120,7 +120,7 @@ impl Transcript {
         }
         let mut out = Out::new(&mut self.events, Some(turn.number), None);
         let main = self.messages.of(None);
-        // A result that was held back says nothing about the turn that runs now.
+        // A result that was held back does not concern the turn that runs now.
         let texts = if was_running {
             main.end_turn(&mut out);
             self.agents.end_turn();
@@ -133,7 +133,7 @@ impl Transcript {
         };
         let event = self.turn_finished(result, &texts.texts, turn.outcome(result), &turn.prompts);
         Out::new(&mut self.events, Some(turn.number), None).emit(event);
-        self.limit_told = false;
+        self.limit_reported = false;
     }
 
     fn turn_finished(
@@ -143,15 +143,15 @@ impl Transcript {
         status: TurnStatus,
         prompts: &[Uuid],
     ) -> TurnFinishedEvent {
-        let said = result.result.as_str().unwrap_or_default();
+        let result_text = result.result.as_str().unwrap_or_default();
         let mut text: String = texts.iter().map(|text| text.as_str()).collect();
-        let differs = !said.is_empty()
+        let differs = !result_text.is_empty()
             && !texts.is_empty()
-            && said != text
-            && texts.last().is_none_or(|last| said != last.as_str())
-            && decode_result(said).as_deref() != Some(text.as_str());
+            && result_text != text
+            && texts.last().is_none_or(|last| result_text != last.as_str())
+            && decode_result(result_text).as_deref() != Some(text.as_str());
         if texts.is_empty() {
-            said.clone_into(&mut text);
+            result_text.clone_into(&mut text);
         }
         let since = result.model_usage_since_last_result.value().map(|models| {
             let costs = models.iter().filter_map(|(_, usage)| usage.cost_usd.as_f64());
@@ -223,7 +223,7 @@ impl Transcript {
     }
 }
 
-/// What a model has used since then. A smaller number is a new beginning.
+/// What a model has used since `before`. If a number is smaller than before, counting has started again.
 fn difference(now: &ModelUsage, before: Option<&ModelUsage>) -> ModelUsage {
     let Some(before) = before else { return now.clone() };
     let since = |now: Field<Number>, before: Field<Number>| match (now.value(), before.value()) {
