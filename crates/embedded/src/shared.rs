@@ -348,7 +348,8 @@ impl Shared {
         let definitions = self.definitions(None);
         let names = definitions.iter().filter_map(|tool| {
             let name = tool["name"].as_str()?;
-            if !self.lists(name) {
+            let is_named = only.as_ref().is_some_and(|only| only.iter().any(|tool| tool == name));
+            if !is_named && !self.lists(name) {
                 return None;
             }
             if only.as_ref().is_some_and(|only| !only.iter().any(|tool| tool == name)) {

@@ -674,7 +674,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(
         Embedded,
         "--debug-to-stderr",
-        &["-d2e"],
+        &[],
         Nothing,
         "Write debug messages to stderr",
         on!(debug_to_stderr),
