@@ -38,27 +38,7 @@ fn main() -> ExitCode {
             });
         }
     };
-    let result = match &args.command {
-        Command::Chat(chat) => commands::chat::run(chat),
-        Command::Run(run) => commands::run::run(run),
-        Command::Acp(acp) => commands::acp::run(acp),
-        Command::Agent(agent) => commands::agent::run(agent),
-        Command::Model(model) => commands::model::run(model),
-        Command::Doctor(doctor) => commands::doctor::run(doctor),
-        Command::Check(check) => commands::check::run(check),
-        Command::Inspect(inspect) => commands::inspect::run(inspect),
-        Command::Schema(schema) => commands::schema::run(schema),
-        Command::Record(record) => commands::record::run(record),
-        Command::Replay(replay) => commands::replay::run(replay),
-        Command::Diff(diff) => commands::diff::run(diff),
-        Command::Redact(redact) => commands::redact::run(redact),
-        Command::Sessions(sessions) => commands::sessions::run(sessions),
-        Command::Usage(usage) => commands::usage::run(usage),
-        Command::Serve(serve) => commands::serve::run(serve),
-        Command::Completions(completions) => commands::generate::completions(completions),
-        Command::Man(man) => commands::generate::man(man),
-        Command::Start(start) => commands::record::start(start),
-    };
+    let result = commands::run(&args.command);
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::from(exit::OK),

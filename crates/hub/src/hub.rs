@@ -80,7 +80,7 @@ pub enum Refusal {
         /// Its state.
         state: AskState,
         /// The answer that it got.
-        answer: Option<Box<RawValueEq>>,
+        answer: Option<serde_json::Value>,
         /// The client that answered.
         by: By,
     },
@@ -109,16 +109,6 @@ pub enum Refusal {
     /// The session's task has ended.
     #[error("the session is not available")]
     Unavailable,
-}
-
-/// JSON that is equal if its text is.
-#[derive(Clone, Debug)]
-pub struct RawValueEq(pub Box<RawValue>);
-
-impl PartialEq for RawValueEq {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.get() == other.0.get()
-    }
 }
 
 /// Why a hub cannot be opened.

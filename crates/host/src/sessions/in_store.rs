@@ -215,7 +215,7 @@ impl SessionBuilder {
     /// use duologue::sessions::store::{FolderStore, SessionStore};
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store: Arc<dyn SessionStore> = Arc::new(FolderStore::new("/mnt/shared/sessions"));
+    /// let store: Arc<dyn SessionStore> = Arc::new(FolderStore::new("/mnt/sessions"));
     /// let options = InStore::new(store, "/my/project")
     ///     .resume_newest()
     ///     .on_problem(|problem| eprintln!("{problem}"));

@@ -121,7 +121,7 @@ impl From<Refusal> for Problem {
                 Self::new(409, "started", detail).with("state", views::json(&state))
             }
             Refusal::NotOpen { state, answer, by } => {
-                let answer = answer.map_or(Value::Null, |answer| views::json(&answer.0));
+                let answer = answer.unwrap_or(Value::Null);
                 Self::new(409, "not-open", detail)
                     .with("state", views::json(&state))
                     .with("answer", answer)

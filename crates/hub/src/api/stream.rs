@@ -132,10 +132,7 @@ impl Viewer {
             "heartbeat": self.beat.as_secs_f64(),
         });
         self.send("hello", &hello).await?;
-        let mut seq = match self.place(after, head.first).await? {
-            Some(seq) => seq,
-            None => return Ok(()),
-        };
+        let Some(mut seq) = self.place(after, head.first).await? else { return Ok(()) };
         let mut is_live = false;
         loop {
             // Marked before the read, so that what is appended meanwhile wakes this loop.

@@ -79,12 +79,17 @@ impl Agents {
             None => SessionOptions::default(),
         };
         let conversation = state.conversation().map_or_else(|| id.to_string(), str::to_owned);
+        let conversation = if state.had_agent() {
+            // It may have stored the conversation or not: both work.
+            Conversation::ResumeOrNew(conversation.into())
+        } else {
+            Conversation::NewWithId(conversation.into())
+        };
         let (lines, stderr) = (Arc::clone(arrivals), Arc::clone(arrivals));
         let mut builder = Session::builder()
             .program_args(self.args.iter().cloned())
             .cwd(&self.cwd)
-            // After a crash, the agent may have the conversation or not: both work.
-            .conversation(Conversation::ResumeOrNew(conversation.into()))
+            .conversation(conversation)
             .answer_by_hand()
             .overflow(Overflow::Pause)
             .memory_budget(WAITING)

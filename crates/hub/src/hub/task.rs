@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::agents::Agents;
 use super::lines::{Arrival, Arrivals};
-use super::{By, HubLimits, PromptReceipt, RawValueEq, Refusal, lock, recovery};
+use super::{By, HubLimits, PromptReceipt, Refusal, lock, recovery};
 use crate::id::{AskId, PromptId, SessionId};
 use crate::log::{AppendError, Batch, Entry, Key, Limits, Log, NewEntry, Receipt};
 use crate::state::{
@@ -193,13 +193,10 @@ impl Task {
     ) -> Result<Result<Receipt, AppendError>, Stop> {
         loop {
             let head = self.state().head();
-            let page = match self.log.read(self.id, head, Limits::new(usize::MAX, usize::MAX)).await
-            {
-                Ok(page) => page,
-                Err(_) => {
-                    tokio::time::sleep(AGAIN).await;
-                    continue;
-                }
+            let all = Limits::new(usize::MAX, usize::MAX);
+            let Ok(page) = self.log.read(self.id, head, all).await else {
+                tokio::time::sleep(AGAIN).await;
+                continue;
             };
             let mut state = self.state();
             for entry in &page.entries {
@@ -322,10 +319,10 @@ impl Task {
             Err(AskRefusal::NotOpen(outcome)) => {
                 let ask = state.asks().get(ask);
                 let answer = ask.and_then(|ask| ask.answer.as_ref());
-                let answer = answer.and_then(|answer| serde_json::value::to_raw_value(answer).ok());
+                let answer = answer.and_then(|answer| serde_json::to_value(answer).ok());
                 Err(Refusal::NotOpen {
                     state: outcome,
-                    answer: answer.map(|answer| Box::new(RawValueEq(answer))),
+                    answer,
                     by: ask.and_then(|ask| ask.by.clone()),
                 })
             }
@@ -410,11 +407,14 @@ impl Task {
                     pid: session.pid(),
                     version: session.version().map(|version| version.to_string()),
                 });
+                // The lines of the start mean nothing for the session: the agent may have been started twice, since the first
+                // one did not have the conversation, and its last line is the result of a turn.
+                let mut records = vec![record];
+                records.extend(arrivals.take().iter().map(Arrival::record));
                 let messages = session.messages();
                 let transcript = Transcript::new();
                 self.agent = Some(Running { session, messages, arrivals, transcript });
-                self.write(&[record], &None).await?;
-                self.write_arrivals().await?;
+                self.write(&records, &None).await?;
                 Ok(true)
             }
             Err(reason) => {

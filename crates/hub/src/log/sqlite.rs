@@ -59,8 +59,8 @@ pub struct SqliteLog {
     incarnation: Incarnation,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
-    /// Held until the log is dropped.
-    _lock: File,
+    /// Held until the log is dropped. The last field: everything else is closed before.
+    _lock: FolderLock,
 }
 
 /// Options of a [`SqliteLog`].
@@ -187,7 +187,18 @@ impl Drop for SqliteLog {
     }
 }
 
-fn lock(folder: &Path) -> Result<File, OpenError> {
+/// Keeps other hubs out of a folder.
+#[derive(Debug)]
+struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that is being started at this moment has a copy of it.
+        let _ = self.0.unlock();
+    }
+}
+
+fn lock(folder: &Path) -> Result<FolderLock, OpenError> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |source| OpenError::Io { path, source }
@@ -197,7 +208,7 @@ fn lock(folder: &Path) -> Result<File, OpenError> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
     let file = file.map_err(io(&path))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(FolderLock(file)),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse { folder: folder.to_owned() }),
         Err(TryLockError::Error(source)) => Err(io(&path)(source)),
     }

@@ -62,6 +62,7 @@ pub struct SessionState {
     prompts: Prompts,
     asks: Asks,
     has_agent: bool,
+    had_agent: bool,
     /// The id of the conversation, as the agent has it.
     conversation: Option<String>,
     closed: bool,
@@ -116,6 +117,11 @@ impl SessionState {
     /// Whether an agent is running, as far as the log says.
     pub const fn has_agent(&self) -> bool {
         self.has_agent
+    }
+
+    /// Whether an agent was ever started, so that it may have stored the conversation.
+    pub const fn had_agent(&self) -> bool {
+        self.had_agent
     }
 
     /// The id of the conversation, as the agent has it. `/clear` changes it.
@@ -210,7 +216,7 @@ impl SessionState {
             Record::Failed(failed) => self.failed = Some(failed.reason),
             Record::Closed => self.closed = true,
             Record::AgentStarted(_) => {
-                self.has_agent = true;
+                (self.has_agent, self.had_agent) = (true, true);
                 self.failed = None;
             }
             Record::AgentExited(_) => self.has_agent = false,

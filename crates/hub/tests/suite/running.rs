@@ -156,7 +156,7 @@ async fn the_first_answer_wins_and_the_others_learn_it() {
         panic!("{lost:?}")
     };
     assert_eq!((outcome, who.as_deref()), (AskState::Answered, Some(winner)));
-    let allowed = answer.unwrap().0.get().contains("allow");
+    let allowed = answer.unwrap()["behavior"] == "allow";
     assert_eq!(allowed, winner == "phone");
     session.answer(asks[0], deny(), None).await.unwrap();
     let entries = world.until_kind(session.id(), "turns.completed", 1).await;
@@ -448,4 +448,28 @@ async fn clients_publish_entries_of_their_own() {
         let refused = session.publish(kind, note.clone(), None).await;
         assert!(matches!(refused, Err(Refusal::Invalid(_))), "{kind}: {refused:?}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_has_not_stored_the_conversation_begins_it() {
+    // The second start does not find it, as the CLI reports that; the third one is a new conversation with the same id.
+    let missing = "No conversation found with session ID: 1";
+    let line = json!({ "type": "result", "subtype": "error_during_execution", "is_error": true, "errors": [missing] });
+    let steps = [Step::Emit(line), Step::Stderr(missing.to_owned()), Step::Exit(1)];
+    let forgetful = Script::new().on("initialize", steps);
+    let world = World::new(&[Script::new(), forgetful, Script::new()]);
+    let (hub, session) = world.begin().await;
+    let id = session.id();
+    prompt(&session, "one").await;
+    world.until_kind(id, "turns.completed", 1).await;
+    hub.shutdown().await;
+    let hub = world.hub().await;
+    prompt(&hub.session(id).unwrap(), "two").await;
+    let entries = world.until_kind(id, "turns.completed", 2).await;
+    assert_eq!(of_kind(&entries, "turns.failed").len(), 0, "{:#?}", kinds(&entries));
+    assert_eq!(of_kind(&entries, "turns.started").len(), 2);
+    let flags: Vec<String> =
+        world.stage.starts().iter().map(|start| start.argv.join(" ")).collect();
+    assert!(flags[0].contains("--session-id") && flags[1].contains("--resume"), "{flags:?}");
+    assert!(flags[2].contains("--session-id"), "{flags:?}");
 }
