@@ -84,6 +84,8 @@ impl Sessions {
 
     /// Lists sessions, newest first. See [`blocking::Sessions::list`].
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// If the projects folder exists and cannot be read.
     pub async fn list(&self, options: ListOptions) -> Result<SessionList> {
@@ -92,6 +94,8 @@ impl Sessions {
     }
 
     /// The session with this id, or the only one whose id begins like this.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     /// See [`blocking::Sessions::find`].
@@ -102,6 +106,8 @@ impl Sessions {
 
     /// What sessions used, by day, model and project. See [`blocking::Sessions::usage`].
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// If the projects folder exists and cannot be read.
     pub async fn usage(&self, options: UsageOptions) -> Result<Usage> {
@@ -110,6 +116,8 @@ impl Sessions {
     }
 
     /// Reads a session that [`StoredSession::export`] has written to this file.
+    ///
+    /// Not cancel safe: a change that was begun may still be made.
     ///
     /// # Errors
     /// See [`blocking::Sessions::import`].
@@ -150,6 +158,8 @@ impl StoredSession {
 
     /// What a list shows of the session. `None` if it has nothing to show.
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// If the file cannot be read.
     pub async fn info(&self) -> Result<Option<SessionInfo>> {
@@ -158,6 +168,8 @@ impl StoredSession {
     }
 
     /// The messages of the conversation, from the first to the last.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -168,6 +180,8 @@ impl StoredSession {
 
     /// The conversation as events, the same that a live session gives.
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// If the file cannot be read.
     pub async fn events(&self) -> Result<Items<StoredEvent>> {
@@ -176,6 +190,8 @@ impl StoredSession {
     }
 
     /// The conversation as lines of the wire.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -186,6 +202,8 @@ impl StoredSession {
 
     /// The sub-agents of the session.
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// If their folder exists and cannot be read.
     pub async fn subagents(&self) -> Result<Vec<Subagent>> {
@@ -194,6 +212,8 @@ impl StoredSession {
     }
 
     /// The messages of a sub-agent.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     /// [`Error::NoSuchAgent`] if there is no such sub-agent, or if its file cannot be read.
@@ -208,6 +228,8 @@ impl StoredSession {
 
     /// What the session and its sub-agents used.
     ///
+    /// Cancel safe.
+    ///
     /// # Errors
     /// If a file cannot be read.
     pub async fn usage(&self, options: UsageOptions) -> Result<SessionUsage> {
@@ -216,6 +238,8 @@ impl StoredSession {
     }
 
     /// Whether a running process uses the session.
+    ///
+    /// Cancel safe.
     ///
     /// # Errors
     /// If the runtime shuts down.
@@ -226,6 +250,8 @@ impl StoredSession {
 
     /// Gives the session a title.
     ///
+    /// Not cancel safe: a change that was begun may still be made.
+    ///
     /// # Errors
     /// See [`blocking::StoredSession::rename`].
     pub async fn rename(&self, title: &str) -> Result<()> {
@@ -234,6 +260,8 @@ impl StoredSession {
     }
 
     /// Gives the session a tag, or removes it.
+    ///
+    /// Not cancel safe: a change that was begun may still be made.
     ///
     /// # Errors
     /// See [`blocking::StoredSession::tag`].
@@ -244,6 +272,8 @@ impl StoredSession {
 
     /// Archives the session, or takes it out of the archive.
     ///
+    /// Not cancel safe: a change that was begun may still be made.
+    ///
     /// # Errors
     /// If the mark cannot be written.
     pub async fn set_archived(&self, archived: bool) -> Result<()> {
@@ -252,6 +282,8 @@ impl StoredSession {
     }
 
     /// Copies the session under a new id.
+    ///
+    /// Not cancel safe: a change that was begun may still be made.
     ///
     /// # Errors
     /// See [`blocking::StoredSession::fork`].
@@ -262,6 +294,8 @@ impl StoredSession {
 
     /// Deletes the session, its sub-agents and its side files. This cannot be undone.
     ///
+    /// Not cancel safe: a change that was begun may still be made.
+    ///
     /// # Errors
     /// See [`blocking::StoredSession::delete`].
     pub async fn delete(self) -> Result<()> {
@@ -269,6 +303,8 @@ impl StoredSession {
     }
 
     /// Writes the whole session to a new file. [`Sessions::import`] reads it.
+    ///
+    /// Not cancel safe: a change that was begun may still be made.
     ///
     /// # Errors
     /// If the file exists or cannot be written, or the session cannot be read.
@@ -313,6 +349,8 @@ impl<T: Send + 'static> Items<T> {
     }
 
     /// The next one; `None` at the end. Cancel safe.
+    ///
+    /// Cancel safe.
     pub async fn next(&mut self) -> Option<Result<T>> {
         self.receiver.recv().await
     }

@@ -543,6 +543,10 @@ impl State {
 
     fn end(&mut self) {
         if let Some(frame) = self.decoder.finish() {
+            // The agent has ended inside a line: requests fail because it is gone, not because of that line.
+            if matches!(&frame, Frame::Line(line) if line.to_host().malformed().is_some()) {
+                self.machine.handle_end();
+            }
             self.route_frame(frame);
         }
         lock(&self.router).wake();

@@ -184,6 +184,8 @@ impl SessionInStore {
     ///
     /// A transcript that was written to disk to resume the session is removed, unless the store lacks something.
     ///
+    /// Not cancel safe: the store may lack the end of the session.
+    ///
     /// # Errors
     /// If the agent fails while it is closed, or the transcript cannot be removed.
     pub async fn close(self, timeout: Duration) -> Result<bool, StartError> {
@@ -225,6 +227,8 @@ impl SessionBuilder {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// Not cancel safe: an agent that was started is killed.
     ///
     /// # Errors
     /// If the session to resume is not in the store, is on disk with other entries, or if the agent cannot be started.

@@ -115,9 +115,11 @@ fn events_can_be_read_again() {
 
 /// One line per event, short enough to be read.
 fn told(event: &Event) -> Option<String> {
-    let Ok(Value::Object(mut fields)) = serde_json::from_str(&event.to_json()) else {
+    let Ok(mut value) = serde_json::from_str::<Value>(&event.to_json()) else {
         return Some(format!("{} with a lone surrogate", event.tag()));
     };
+    value.sort_all_objects();
+    let Value::Object(mut fields) = value else { return None };
     let event = fields.remove("event")?;
     let turn = fields.remove("turn").map_or(String::new(), |turn| turn.to_string());
     let agent = fields.remove("agent").and_then(|agent| agent.as_str().map(str::to_owned));

@@ -64,7 +64,7 @@ fn a_fork_ends_where_it_was_asked_to() {
 fn fields_that_are_not_known_survive_a_fork() {
     let place = Place::new();
     let mut entry = user("a", None, "Odd");
-    entry["zebra"] = json!({ "z": 1, "a": [1.50, "\u{e9}"] });
+    entry["zebra"] = json!({ "a": [1.50, "\u{e9}"], "z": 1 });
     entry["teamName"] = json!(null);
     let progress = json!({ "type": "progress", "uuid": "p", "parentUuid": "a" });
     let session = place.write(ID, &[entry, progress, assistant("b", Some("p"), "Yes")]);

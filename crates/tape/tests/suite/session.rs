@@ -244,8 +244,14 @@ async fn host(
     Ok(())
 }
 
+/// The value with its keys in order: whether `serde_json` keeps their order depends on the crates that are built.
+fn sorted(mut value: Value) -> Value {
+    value.sort_all_objects();
+    value
+}
+
 fn lines(recording: &Recording) -> Vec<(bool, Value)> {
-    let value = |line: &str| serde_json::from_str(line).ok();
+    let value = |line: &str| serde_json::from_str(line).ok().map(sorted);
     let entries = recording.entries.iter();
     entries.filter_map(|entry| Some((entry.to_host, value(&entry.line)?))).collect()
 }
@@ -274,7 +280,7 @@ fn hooks(recording: &Recording) -> Vec<Hook> {
         for _ in ids.flat_map(|matcher| matcher["hookCallbackIds"].as_array().unwrap()) {
             let answers = Arc::clone(&answers);
             hooks.push(Hook::new(event.as_str().into(), move |call: HookCall| {
-                let input = serde_json::to_value(call.input().unwrap()).unwrap();
+                let input = sorted(serde_json::to_value(call.input().unwrap()).unwrap());
                 let answer = answers.get(&input.to_string()).cloned();
                 async move {
                     match answer {
@@ -302,7 +308,7 @@ fn servers(recording: &Recording) -> Vec<mcp::Raw> {
     let server = |name: &str| {
         let answers = Arc::clone(&answers);
         mcp::raw(name, move |message: RawObject| {
-            let message: Value = serde_json::from_str(message.as_json()).unwrap();
+            let message = sorted(serde_json::from_str(message.as_json()).unwrap());
             let answer =
                 answers.get(&message.to_string()).map(|answer| answer["mcp_response"].clone());
             async move { RawObject::of(&answer?).ok() }
