@@ -17,18 +17,19 @@ pub(super) struct Problem {
     /// The last part of `type`.
     kind: &'static str,
     detail: String,
-    more: Map<String, Value>,
+    /// Further members of the document.
+    more: Vec<(String, Value)>,
     retry_after: Option<u32>,
 }
 
 impl Problem {
     pub(super) fn new(status: u16, kind: &'static str, detail: impl Into<String>) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self { status, kind, detail: detail.into(), more: Map::new(), retry_after: None }
+        Self { status, kind, detail: detail.into(), more: Vec::new(), retry_after: None }
     }
 
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.more.insert(name.to_owned(), value.into());
+        self.more.push((name.to_owned(), value.into()));
         self
     }
 

@@ -132,7 +132,7 @@ fn told(event: &Event) -> Option<String> {
     {
         fields.remove(name);
     }
-    for (name, value) in fields {
+    for (name, value) in fields.into_iter().collect::<BTreeMap<_, _>>() {
         let mut text = match value {
             Value::String(text) => format!("{text:?}"),
             other => other.to_string(),
