@@ -36,11 +36,11 @@ impl Client {
             Some(other) => return Err(format!("servers of type {other} cannot be reached")),
         };
         let info = client.service.peer_info().map(|info| serde_json::to_value(&info.server_info));
-        let info = info.transpose().map_err(told)?.unwrap_or_default();
+        let info = info.transpose().map_err(to_text)?.unwrap_or_default();
         let info = json!({ "name": info["name"], "version": info["version"] });
-        let tools = client.service.list_all_tools().await.map_err(told)?;
+        let tools = client.service.list_all_tools().await.map_err(to_text)?;
         let tools = tools.iter().map(serde_json::to_value).collect::<Result<_, _>>();
-        Ok((client, info, tools.map_err(told)?))
+        Ok((client, info, tools.map_err(to_text)?))
     }
 
     async fn start(config: &Value, cwd: &Path, handler: Handler) -> Result<Self, String> {
@@ -60,11 +60,11 @@ impl Client {
             command.env(name, value.as_str().unwrap_or_default());
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut group = Group::spawn(&mut command).map_err(told)?;
+        let mut group = Group::spawn(&mut command).map_err(to_text)?;
         let (Some(stdout), Some(stdin)) = (group.stdout(), group.stdin()) else {
             return Err("the server has no stdin and stdout".to_owned());
         };
-        let service = handler.serve((stdout, stdin)).await.map_err(told)?;
+        let service = handler.serve((stdout, stdin)).await.map_err(to_text)?;
         Ok(Self { service, _program: Some(group) })
     }
 
@@ -74,10 +74,10 @@ impl Client {
         let headers: Vec<(String, String)> = headers
             .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
             .collect();
-        let client = duologue_model::http_client(url, &headers).map_err(told)?;
+        let client = duologue_model::http_client(url, &headers).map_err(to_text)?;
         let config = StreamableHttpClientTransportConfig::with_uri(url);
         let transport = StreamableHttpClientTransport::with_client(client, config);
-        let service = handler.serve(transport).await.map_err(told)?;
+        let service = handler.serve(transport).await.map_err(to_text)?;
         Ok(Self { service, _program: None })
     }
 
@@ -88,11 +88,11 @@ impl Client {
             _ => Map::new(),
         };
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let result = self.service.call_tool(params).await.map_err(told)?;
-        serde_json::to_value(result).map_err(told)
+        let result = self.service.call_tool(params).await.map_err(to_text)?;
+        serde_json::to_value(result).map_err(to_text)
     }
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn to_text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

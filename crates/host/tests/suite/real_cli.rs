@@ -1,7 +1,8 @@
 //! Options of the host that only the real CLI can prove: a spare process, recycling, and rules after a restart.
 //!
-//! These tests run if the newest pinned version is installed (`cargo run -p duologue-conformance` installs it). They run
-//! without a network, in a scrubbed environment, with a scripted model on loopback and a made-up key.
+//! These tests run if the newest pinned version is installed (`cargo run -p duologue-conformance` installs it). CI sets
+//! `DUOLOGUE_REAL_CLI` after it has installed the CLI; then a missing one is a failure. The tests run without a
+//! network, in a scrubbed environment, with a scripted model on loopback and a made-up key.
 
 #![allow(clippy::print_stderr, reason = "a test that does not run reports why")]
 
@@ -19,12 +20,16 @@ use duologue_model::{Reply, Scenario, Server, When};
 use duologue_testkit::peers::{CACHE, cache, claude, environment, peer, without_network};
 use serde_json::json;
 
+/// Makes a missing CLI a failure.
+const REQUIRED: &str = "DUOLOGUE_REAL_CLI";
+
 /// Set in the process that runs a test.
 const INSIDE: &str = "DUOLOGUE_REAL_CLI_INSIDE";
 
 /// Runs this test again without a network, or in this process if it is the inner one.
 fn isolated(name: &str, test: impl AsyncFnOnce(Stage)) {
     let Ok(Some(folder)) = peer("claude-code").installed(peer("claude-code").version()) else {
+        assert!(std::env::var_os(REQUIRED).is_none(), "Claude Code is not installed");
         eprintln!("{name}: not run, Claude Code is not installed");
         return;
     };
